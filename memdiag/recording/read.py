@@ -18,8 +18,10 @@ from memdiag.recording.inputs.source import STDIN, open_source
 from memdiag.recording.read_options import DEFAULTS, MetricChoice, ReadOptions
 from memdiag.recording.registry import read_table
 from memdiag.recording.tables import infer_columns, native_columns, python_values
+from memdiag.recording.tables.allocated_and_freed import with_held_memory
 from memdiag.recording.tables.assemble import assemble
 from memdiag.recording.tables.fill_levels import fill_levels
+from memdiag.recording.tables.getrusage_fields import with_kib_of_getrusage
 from memdiag.recording.tables.host_parts import with_available, with_host_names
 from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.tables.nvidia_fields import with_mib
@@ -103,7 +105,8 @@ def _read(source: str, options: ReadOptions) -> Recording:
         return replace(recording, source=source, notes=notes)
     table = table.with_decimal_points()
     if not options.metrics:
-        table = with_named_values(with_long_names(table), source)
+        table = with_long_names(with_held_memory(with_kib_of_getrusage(table)))
+        table = with_named_values(table, source)
         table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
     recording = _until_total(assemble(table, plan, source), table)

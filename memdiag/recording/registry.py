@@ -22,6 +22,7 @@ from memdiag.recording.documents.markdown_tables import is_markdown, read_markdo
 from memdiag.recording.documents.notebooks import is_notebook, printed_in
 from memdiag.recording.documents.records import has_records, read_records
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
+from memdiag.recording.documents.sql_dumps import is_dump, read_dump
 from memdiag.recording.inputs.hard_wraps import without_hard_wraps
 from memdiag.recording.inputs.source import Kind, Source
 from memdiag.recording.monitors import (
@@ -254,6 +255,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),
+    _signed("sql", is_dump, read_dump),
     _signed("mlflow", is_metric, read_metric),
     Format("notebook", _SIGNATURE, is_notebook, _read_notebook),
     _signed("nvidia-smi", nvidia_smi.is_query, nvidia_smi.read_query),

@@ -99,3 +99,26 @@ def test_the_capacity_of_something_else_is_none(tmp_path: Path) -> None:
     recording = read_log(tmp_path, rows(**{"disk/capacity": 1_000_000}), "metrics.jsonl")
     assert recording.fill_levels == ()
     assert diagnose(recording).verdict is Verdict.LEAK
+
+
+def test_a_capacity_that_is_said_once_is_that_of_the_buffer(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, "max_replay_size: 1000000\n" + training("Replay Size = {count}"))
+    (found,) = recording.fill_levels
+    assert (found.items[-1], found.capacity) == (612_000, 1_000_000)
+
+
+def test_a_cache_below_its_limit_is_no_leak_but_a_pool_may_be(tmp_path: Path) -> None:
+    def said(name: str) -> Verdict:
+        lines = [
+            line.format(name)
+            for n in range(48)
+            for line in (
+                f"2024-10-02 {4 + n // 3:02}:{n % 3 * 20:02}:00",
+                "proxy.{}.total_bytes 34359738368",
+                f"proxy.{{}}.bytes_used {10**9 + 600 * n * 10**6}",
+            )
+        ]
+        return diagnose(read_log(tmp_path, lines)).verdict
+
+    assert said("ram_cache") is Verdict.INCONCLUSIVE
+    assert said("ram_arena") is Verdict.LEAK

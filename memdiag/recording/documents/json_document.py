@@ -22,7 +22,8 @@ _NESTING = 4
 _COLUMNS_AT_MOST = 5000
 _LOOKED_AT = 1 << 12
 # What says beside the rows which metric they are of, in CloudWatch, Azure, Plotly and others.
-_TITLES = ("Label", "name", "metric", "metricId", "target", "title", "id")
+_TITLES = ("label", "name", "metric", "metricname", "metricid", "target", "title", "id")
+_TITLED = "key"  # of an object with one of these: `"Key": {"Metric": "os.memory.active.avg"}`
 _NAME, _VALUE, _UNIT = "metric", "value", "unit"  # as tables of one row per reading have them
 _WHICH = "series"
 _SCOPE = "scope"  # the tags of a series of Datadog
@@ -32,6 +33,7 @@ _PARTS_AT_MOST = 16
 _NAMED = {Part.AXIS, Part.METRIC}
 _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
+_QUOTED = ("[{", '{"', "[[")
 _FILLED = re.compile(r"[^\s,]")
 _EPOCH = re.compile("[0-9]{9,19}")
 _BEGINS = re.compile(rb"""\{|\[\s*(?:[\[\]{"0-9+-]|true|false|null|NaN|Infinity)""")
@@ -58,7 +60,7 @@ def parsed(source: Source) -> Any:
             remedy="write one JSON object per line",
         )
     try:
-        return _documents(raw.decode("utf-8-sig", errors="replace"))
+        return _unquoted(_documents(raw.decode("utf-8-sig", errors="replace")))
     except (ValueError, RecursionError):
         return None
 
@@ -78,6 +80,25 @@ def _documents(text: str) -> Any:
     if len(found) == 1:
         return found[0]
     return [one[0] if isinstance(one, list) and len(one) == 1 else _numbered(one) for one in found]
+
+
+def _unquoted(document: Any) -> Any:
+    """The document; members of its objects that are texts of JSON, as Alibaba's CloudMonitor writes
+    its points, as what they say.
+    """
+    if not isinstance(document, dict):
+        return document
+    return {
+        name: _said(one) if isinstance(one, str) and one[:2] in _QUOTED else one
+        for name, one in document.items()
+    }
+
+
+def _said(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _is_lines(start: bytes) -> bool:
@@ -130,11 +151,15 @@ def _strides(moments: Sequence[float]) -> int:
 
 def _title(document: Row) -> str:
     """What the object says that it is of, "" if it does not."""
+    members = {name.lower(): value for name, value in document.items()}
+    titled = members.get(_TITLED)
+    if isinstance(titled, dict):
+        members = {name.lower(): value for name, value in titled.items()} | members
     for key in _TITLES:
-        title = document.get(key)
+        title = members.get(key)
         title = title.get("value", title.get("type")) if isinstance(title, dict) else title
         if isinstance(title, str) and _is_of_memory(title):
-            unit = _unit(document.get(_UNIT))
+            unit = _unit(members.get(_UNIT))
             return f"{title} ({unit.lower()})" if units.bytes_per_unit(unit) else title
     return ""
 
@@ -301,6 +326,8 @@ def _points(columns: _Columns, title: str) -> _Columns:
     is kept.
     """
     axes = [name for name in columns if recognise(name).part is Part.AXIS or name == "x"]
+    if not {"max", *STATISTICS}.isdisjoint(columns):
+        axes = [name for name in axes if name != "min"]  # no minutes
     numbers = [
         name for name, cells in columns.items() if name not in axes and any(map(_is_number, cells))
     ]
@@ -336,7 +363,7 @@ def _named_rows(document: Any, nesting: int = _NESTING * 2) -> dict[str, list[An
         return {}
     inner = list(document.values()) if isinstance(document, dict) else document
     lists = [one for one in inner if isinstance(one, list) and one]
-    names = next((one for one in lists if all(isinstance(name, str) for name in one)), [])
+    names = next((found for one in lists if (found := _texts(one))), [])
     widths = [{len(row) if isinstance(row, list) else 0 for row in rows} for rows in lists]
     rows = next(
         (one for one, width in zip(lists, widths, strict=True) if width == {len(names)}), []
@@ -345,6 +372,15 @@ def _named_rows(document: Any, nesting: int = _NESTING * 2) -> dict[str, list[An
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     parts = (_named_rows(one, nesting - 1) for one in inner)
     return next(filter(None, parts), {})
+
+
+def _texts(cells: Sequence[Any]) -> list[str]:
+    """The texts, or names of columns: `[{"name": "TimeGenerated", "type": "datetime"}, ...]`; []
+    for anything else.
+    """
+    names = [cell.get("name") if isinstance(cell, dict) else cell for cell in cells]
+    texts = [name for name in names if isinstance(name, str)]
+    return texts if len(texts) == len(names) else []
 
 
 def _deeper(document: Any, nesting: int = _NESTING * 2) -> list[Row]:

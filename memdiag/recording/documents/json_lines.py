@@ -17,6 +17,8 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table, without_lists
 from memdiag.values.measurements import AxisKind
 
+_SEPARATOR = b"\x1e"  # of JSON text sequences, before each object
+_BLANKS = b" \t\r\n" + _SEPARATOR
 _NESTING = 4
 # Of devices, containers or pods in a list.
 _PARTS_AT_MOST = 64
@@ -34,7 +36,7 @@ def is_jsonl(source: Source) -> bool:
 
     An object alone is a JSON document.
     """
-    first, _, others = source.content.lstrip().partition(b"\n")
+    first, _, others = source.content.lstrip(_BLANKS).partition(b"\n")
     first = first.strip()
     is_object = first.startswith(b"{") and first.endswith(b"}") and b'"' in first
     return (is_object and bool(others.strip())) or _is_endless(source)
@@ -51,7 +53,7 @@ def read_jsonl(source: Source) -> Table | None:
             line=1,
             remedy="write only the step and the members that are memory",
         )
-    raw = source.all_bytes()
+    raw = source.all_bytes().replace(_SEPARATOR, b"")
     notes: tuple[str, ...] = ()
     first_line: int | None = 1
     if not raw.endswith(b"\n") and not raw.rstrip().endswith(b"}"):

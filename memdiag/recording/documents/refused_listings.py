@@ -8,6 +8,8 @@ from typing import NoReturn
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 
+_LOST = "definitely lost"  # of valgrind, whose summaries may come again: then they are a series
+_SUMMARIES_AT_LEAST = 4
 # A text in the listing, the pattern of its rows, and what to record instead.
 _LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
@@ -31,7 +33,7 @@ _LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
         "take what is in use, again and again: go tool pprof -inuse_space -top",
     ),
     (
-        "definitely lost",
+        _LOST,
         re.compile(r"==[0-9]+==\s+(?:[a-z]+ (?:lost|reachable)|suppressed): [0-9,]+ bytes.*"),
         "what valgrind reports as definitely lost is a leak; for growth: memdiag run -- ./program",
     ),
@@ -45,6 +47,8 @@ def listing_remedy(source: Source) -> str:
     head = source.head()
     lines = [line for line in head.split("\n") if re.search("[0-9]", line)]
     for sign, row, remedy in _LISTINGS:
+        if sign == _LOST and head.count(sign) >= _SUMMARIES_AT_LEAST:
+            continue
         count = sum(row.fullmatch(line) is not None for line in lines) if sign in head else 0
         if count >= _ROWS_AT_LEAST and count > _MOSTLY * len(lines):
             return remedy

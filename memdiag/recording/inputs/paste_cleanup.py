@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from binascii import a2b_qp
 
+from memdiag.recording.inputs.php_dumps import with_dumped_names
 from memdiag.recording.inputs.python_session import with_names
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 
@@ -35,6 +36,7 @@ _PROMPT = re.compile(
     rb"|>>> |\.\.\.(?: |$)|In \[[0-9]*\]: "  # Python, IPython
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*>"  # PowerShell, cmd
     rb"|> [A-Za-z.][\w.:]*\(.*[)}]\s*$"  # R
+    rb"|\(lldb\) \S|(?:[A-Za-z][\w.()@-]{0,32}[=:0-9]{0,4})?> \(.*\)\s*$"  # lldb, Lisp
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
@@ -64,6 +66,15 @@ _QUOTED_PRINTABLE = re.compile(
     rb"(?mi)^Content-Transfer-Encoding:[ \t]{0,8}quoted-printable[ \t\r]*$"
 )
 _HEADERS_WITHIN = 1 << 16
+_NEWLINE = re.compile(rb"(?<!\\)(?:\\r)?\\n")
+_NEWLINES_AT_LEAST = 8
+# Of Windows: `ReportHost.exe (5120) consumed 9276661760 bytes, sqlservr.exe (2216) consumed ...`.
+_CONSUMED = re.compile(
+    rb"([\w.-]{1,64}) \([0-9]{1,10}\)\s{1,40}consumed\s{1,40}([0-9]{1,19})\s{1,40}bytes"
+)
+# A row of a table in Typst: `[1], [11.5], [38.5],`.
+_TYPST_ROW = re.compile(rb"\s{0,16}\[[^][\n]*\](?:,\s{0,8}\[[^][\n]*\]){1,64},?\s{0,8}")
+_TYPST_CELL = re.compile(rb"\[([^][\n]*)\]")
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
@@ -86,12 +97,15 @@ def unwrapped(text: bytes) -> bytes:
     """The text without these. Their lines stay, empty, so that line numbers do not change, except
     at the start, where readers look for headers.
     """
+    text = _CONSUMED.sub(rb"\n\1 memory: \2 bytes", text) if b") consumed" in text else text
     plain = with_lists(_without_boxes(without_escapes(_decoded(text))))
     lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
     lines = _without_row_numbers(lines)
-    lines = [_without_tex(line) for line in with_names(with_commands_names(_only_output(lines)))]
+    if any(map(_TYPST_ROW.fullmatch, lines)) and b"table(" in plain:
+        lines = [_without_typst(line) for line in lines]
+    lines = [_without_tex(line) for line in _named(_only_output(lines))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
@@ -99,7 +113,14 @@ def unwrapped(text: bytes) -> bytes:
     return b"\n".join(kept).lstrip(b"\r\n") or text
 
 
+def _named(lines: list[bytes]) -> list[bytes]:
+    """The lines, with the names of what was called before the numbers below."""
+    return with_dumped_names(with_names(with_commands_names(lines)))
+
+
 def _decoded(text: bytes) -> bytes:
+    if text.count(b"\\n") >= max(_NEWLINES_AT_LEAST, text.count(b"\n")) and text[:1] not in b"{[":
+        text = _NEWLINE.sub(b"\n", text)  # of a text as Python prints it
     is_mail = _QUOTED_PRINTABLE.search(text, 0, _HEADERS_WITHIN) is not None
     return a2b_qp(text) if is_mail else text
 
@@ -136,6 +157,12 @@ def _without_tex(line: bytes) -> bytes:
         return line
     line = _SIUNITX.sub(rb"\1 \2byte", line)
     return b"|".join(_TEX_MARKUP.sub(b"", cell) for cell in line.split(b"&"))
+
+
+def _without_typst(line: bytes) -> bytes:
+    if _TYPST_ROW.fullmatch(line) is None:
+        return line
+    return b"|".join(cell.strip(b"*_$ ") for cell in _TYPST_CELL.findall(line))
 
 
 def _is_quoted(lines: list[bytes]) -> bool:

@@ -8,15 +8,17 @@ import re
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.values.measurements import Unit
 
 _ENVIRONMENT = rb"(?:\([\w.-]+\) ?)*"
 _PROMPT = re.compile(
     rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
     rb"|> (?=[^\n]*\w\()"  # R
-    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= "  # gdb, Mathematica
+    rb"|\(gdb\) (?=p)|\(lldb\) (?=[pev])|In\[[0-9]+\]:= "  # gdb, Mathematica
     rb"|(?:irb|iex|\[[0-9]+\] pry)\([^)\n]{0,40}\)[:0-9]*[>*] "  # Ruby, Elixir
-    rb"|(?:scala|jshell|julia|node|sbcl)> )"
+    rb"|(?:scala|jshell|julia|node|sbcl)> "
+    rb"|(?:[A-Za-z][\w.()@-]{0,32}[=:0-9]{0,4})?> (?=\())"  # Lisp, Scheme, Racket, Clojure
     rb"(.*)"
 )
 _VALUE = re.compile(
@@ -88,8 +90,10 @@ def _as_list(found: re.Match[bytes]) -> bytes:
 def _name(command: bytes) -> str:
     """The name and unit of what a command prints, "" unless that is memory."""
     words = (word for word in _WORD.findall(command) if word not in _COMMANDS)
-    names = (word.rpartition(b":")[2].decode() for word in words)
-    name = next((one for one in names if recognise(one).part is Part.METRIC), "")
+    names = [word.rpartition(b":")[2].decode() for word in words]
+    metrics = [one for one in names if recognise(one).part is Part.METRIC]
+    sizes = (one for one in metrics if recognise(one).unit is not Unit.COUNT)  # no `garbage`
+    name = next(sizes, next(iter(metrics), ""))
     divisor = _DIVISOR.search(command)
     unit = f"{divisor[1].decode()}iB" if divisor else "KiB" if _IN_KIB.search(command) else ""
     unit = "bytes" if not unit and _IN_BYTES.search(command) else unit

@@ -45,6 +45,8 @@ def cells_below(names: Sequence[Name], line: str) -> list[str]:
     begins or ends with a name begins another cell.
     """
     spans: list[tuple[int, int] | None] = [None] * len(names)
+    pieces: dict[int, int] = {}
+    is_apart = False
     begins, name_ends = {begin for _, begin, _ in names}, {end for _, _, end in names}
     for cell in _CELL.finditer(line):
         words = list(_WORD.finditer(line, cell.start(), cell.end()))[1:]
@@ -53,6 +55,10 @@ def cells_below(names: Sequence[Name], line: str) -> list[str]:
             at = max(range(len(names)), key=lambda n: _overlap(names[n], begin, end))
             before = spans[at]
             spans[at] = (begin if before is None else before[0], end)
+            is_apart |= before is not None and line[before[1] : begin].startswith("  ")
+            pieces[begin] = end
+    if is_apart and len(pieces) == len(names):  # beside their names
+        spans = list(pieces.items())
     return ["" if span is None else line[slice(*span)].strip() for span in spans]
 
 

@@ -10,18 +10,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise, takewhile
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.monitors.aligned_cells import Name, cells_below, names_of
 from memdiag.recording.monitors.process_tables import long_lived
-from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
+from memdiag.recording.monitors.samplings import (
+    TICK,
+    Row,
+    all_lines,
+    clock_in,
+    goes_back,
+    moment_in,
+)
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.cells_of_lines import is_number
 from memdiag.recording.tables.named_values import is_value, names_values
 from memdiag.recording.tables.table import Table
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.sanitize import printable
 
 # psql's: `-----+-----`, with bars between cells.
 _RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
@@ -29,7 +38,13 @@ _BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
 # Perhaps of a total: `119 MiB/512 MiB`.
 _AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?(?:/[0-9].*)?")
+# How much it is more than before, as poolmon prints it: `72710704 (      0)`.
+_INCREASE = re.compile(r"(?<=[0-9]) \( {0,16}-?[0-9]{1,16}\)")
 _WHOLE_K = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})* K")
+_TIME_ALONE = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_NAMED_AMOUNT = re.compile(
+    r"((?<!\w)[A-Za-z][A-Za-z_]{0,24}(?: [A-Za-z_]{1,24}){0,4})\s{0,4}[:=]\s{0,8}([0-9]{1,20})"
+)
 _DATE_TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[ T]+[0-9]{1,2}:[0-9]{2}")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
@@ -47,6 +62,7 @@ _PROCESSES = {
     "ProcessName": "process",
     "Id": "pid",
     "PID": "pid",
+    "Tag": "instance",  # of poolmon
 }
 
 Spans = list[tuple[int, int | None]]
@@ -109,6 +125,7 @@ def _table(lines: Sequence[str], headers: Mapping[int, tuple[object, RowOf]]) ->
     row_of: RowOf | None = None
     rows: list[Row] = []
     moments: list[Row] = []
+    between: list[str] = []
     number, time = 0, ""
     above: set[object] = set()
     for at, line in enumerate(lines):
@@ -121,19 +138,58 @@ def _table(lines: Sequence[str], headers: Mapping[int, tuple[object, RowOf]]) ->
         row = row_of(line) if row_of is not None else None
         if row is not None:
             rows.append(row)
-            moments.append({"time": time} if time else {TICK: str(number)})
-        elif clock := clock_in(line):
-            stamp = _STAMP.search(line)
-            in_words = clock if _IN_WORDS.search(line) else line.strip()
-            time, row_of = in_words if stamp is None else stamp[0], None
+            moments.append({TICK: str(number), "time": time} if time else {TICK: str(number)})
+        elif moment := _moment(line):
+            time, row_of = moment, None
+        else:
+            between.append(line)
     if number == 0 and not time and _are_of_one(rows):
         moments = [{TICK: str(at)} for at in range(len(rows))]
+    moments = _of_one_kind(moments)
     if dated := _dated(rows):
         rows = [{"time": row.pop(dated), **row} for row in rows]
     if number:
         rows = [{name: row[name] for name in row if not _is_load(name)} for row in rows]
     rows = [moment | row for moment, row in zip(moments, _with_kib(rows), strict=True)]
-    return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
+    if not rows:
+        return None
+    table = Table.of(pl.DataFrame(rows, infer_schema_length=None))
+    return _with_amounts_between(table, between, number)
+
+
+def _of_one_kind(moments: Sequence[Row]) -> list[Row]:
+    """The times of samplings, or their numbers if there are none or if times of day go back."""
+    times = [one.get("time", "") for one in moments]
+    if goes_back([time for time in times if _TIME_ALONE.fullmatch(time)]):
+        return [{TICK: one[TICK]} for one in moments]
+    return [{"time": one["time"]} if "time" in one else one for one in moments]
+
+
+def _moment(line: str) -> str:
+    """The time in a line, "" if there is none."""
+    if not clock_in(line):
+        return ""
+    stamp = _STAMP.search(line)
+    if stamp is not None:
+        return stamp[0]
+    return moment_in(line) if _IN_WORDS.search(line) else line.strip()
+
+
+def _with_amounts_between(table: Table, lines: Sequence[str], samplings: int) -> Table:
+    """The table with a note of an amount of memory that changes in the lines between the samplings
+    and in no row: `Processor Pool Used: 416681027`.
+    """
+    amounts: dict[str, set[str]] = {}
+    for line in lines:
+        for name, amount in _NAMED_AMOUNT.findall(line[:_LONGEST_HEADER]):
+            meaning = recognise(name)
+            if meaning.part is Part.METRIC and meaning.unit is not Unit.COUNT:
+                amounts.setdefault(name.strip(), set()).add(amount)
+    changing = [name for name, seen in amounts.items() if 2 * len(seen) > samplings > 1]
+    if not changing:
+        return table
+    note = f"not read, in the lines between the tables: {printable(changing[0])}"
+    return replace(table, notes=(*table.notes, note), unread_share=max(table.unread_share, 1 / 2))
 
 
 def _dated(rows: Sequence[Row]) -> str:
@@ -186,6 +242,7 @@ def _aligned(names: Sequence[Name]) -> RowOf:
     shown = [_PROCESSES.get(name, name) for name, _, _ in names]
 
     def row_of(line: str) -> Row | None:
+        line = _INCREASE.sub(lambda found: " " * len(found[0]), line)
         return _with_amount(dict(zip(shown, cells_below(names, line), strict=True)))
 
     return row_of

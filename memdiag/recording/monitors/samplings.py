@@ -21,6 +21,11 @@ _MAX_BYTES = 512 << 20
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
 _CLOCK = re.compile("([0-9]{1,2}):([0-9]{2})")
 _HALF_DAY_MIN = 720
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_MONTH_AND_DAY = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]{{0,6}} {{1,2}}([0-9]{{1,2}})(?![0-9:])")
+_YEAR = re.compile(r"(?<![0-9:.])20[0-9]{2}(?![0-9:])")
+_DAY = re.compile(r"(?<![0-9.])([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})(?![0-9.])")
+_LONGEST_MOMENT = 400
 # This share of the moves of a clock may be back, as in `tables.axis`.
 _BACKWARDS = 0.05
 # Hours and minutes alone on a line.
@@ -51,12 +56,12 @@ def table_of_blocks(
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
     frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
-    if "time" in names and _goes_back(frame["time"].drop_nulls().to_list()):
+    if "time" in names and goes_back(frame["time"].drop_nulls().to_list()):
         return Table.of(frame.drop("time"))  # of other lines between the tables
     return Table.of(frame.drop(TICK) if "time" in names else frame)
 
 
-def _goes_back(clocks: Sequence[str]) -> bool:
+def goes_back(clocks: Sequence[str]) -> bool:
     """Return True if more than a few of the moves of these times of day are back, and not over
     midnight.
     """
@@ -77,6 +82,21 @@ def clock_in(line: str) -> str:
     if found[3]:
         hour = hour % 12 + (12 if found[3] == "P" else 0)
     return f"{hour:02d}{found[2]}" if with_seconds else f"{hour:02d}{found[2]}:00"
+
+
+def moment_in(line: str) -> str:
+    """The date and time of day in a line, as `Wed Oct 2 08:59:47 CEST 2024`, `08:59:47.390 CEST Wed
+    Oct 2 2024` and `02.10.2024 08:59:47`; only the time of day without a date, "" without either.
+    """
+    clock, line = clock_in(line), line[:_LONGEST_MOMENT]
+    if not clock:
+        return ""
+    if (day := _DAY.search(line)) is not None:
+        return f"{day[3]}-{int(day[2]):02d}-{int(day[1]):02d} {clock}"
+    month, year = _MONTH_AND_DAY.search(line), _YEAR.search(line)
+    if month is None or year is None:
+        return clock
+    return f"{year[0]}-{1 + _MONTHS.index(month[1]):02d}-{int(month[2]):02d} {clock}"
 
 
 def _clock(line: str, header: Header) -> str:

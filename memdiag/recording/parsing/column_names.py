@@ -35,6 +35,7 @@ _TIME_WORD = {"s", "sec", "secs", "seconds", "second", "ms", "us", "h", "hours",
 _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hrs", "msec"}
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
 _TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"}
+_TIME_ALIAS |= {"millis": "ms", "milliseconds": "ms", "millisecond": "ms"}
 _TIME_WORD |= _TIME_ALIAS.keys()
 # `пам'ять`
 _APOSTROPHE = re.compile("(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")

@@ -36,7 +36,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
-            " job jobs ops episode episodes frame frames fra"
+            " job jobs ops prompt prompts episode episodes frame frames fra"
         ),
     ),
     (
@@ -131,18 +131,20 @@ AVAILABLE = _words(
     "available avail freeable disponible disponibles disponível disponíveis disponibile disponibili"
     " verfügbar verfügbarer verfügbares verfügbare beschikbaar beschikbare"
     " dostępna dostępnej dostupná tillgängligt tilgængelig tilgjengelig käytettävissä"
-    " kullanılabilir доступно доступная доступной"
+    " kullanılabilir доступно доступная доступной disponibilă disponibila dostupno dostupna"
+    " διαθέσιμη διαθέσιμο налична налично tersedia rendelkezésre"
 )
 FREE = _words(
     "free libre libres livre livres libera frei freier freies freie vrij vrije wolna wolnej volná"
-    " ledigt ledig vapaa boş свободно свободная свободной"
+    " ledigt ledig vapaa boş свободно свободная свободной свободна вільно вільна liberă voľná"
+    " voľnej lliure lliures ελεύθερη ελεύθερο slobodno slobodna prosto szabad פנוי bebas kosong"
 )
 FALLING = (
     AVAILABLE
     | FREE
     | _words(
         "remaining headroom left unused spare restante restantes restant rimanente verbleibend"
-        " verbleibender осталось"
+        " verbleibender осталось sisa zostáva rămasă rămas restant resterende υπόλοιπο"
     )
 )
 # The same in scripts without blanks.
@@ -163,7 +165,9 @@ NOT_USED = _words("not used")
 USED = _words(
     "used use uses using usage in consumed consumption current now cur total peak max maximum min"
     " minimum avg average mean footprint size python main tree rank apps usada utilisée utilizada"
-    " usata belegt belegter verwendet gebruikt zajęta использовано занято"
+    " usata belegt belegter verwendet gebruikt zajęta использовано занято folosită folosita"
+    " utilizată usada utilitzada brukt brukes använt brugt terpakai digunakan използвана използвано"
+    " korišćena korištena použitá použitej χρήση használt käytetty בשימוש"
 )
 USED_PARTS = ("占用", "使用", "已用", "사용")
 # Words that may follow, besides those of memory and machines.
@@ -185,8 +189,11 @@ MEMORY = _words(
     " virt virtual vms vsz vsize vmsize vmpeak"
     " speicher arbeitsseiten"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
-    " mémoire memoria memória память памяти памяті"
-    " memusage reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
+    " mémoire memoria memória memorie memorii memòria память памяти памяті памет паметта"
+    " memorija memorije меморија pomnilnik pomnilnika pamäť pamäte pamäti μνήμη μνήμης memori"
+    " atmintis atminties atmiņa atmiņas mälu זיכרון הזיכרון ذاكرة الذاكرة حافظه หน่วยความจำ"
+    " memusage memuse memoryusage memoryuse offheap onheap nonheap javaheap jsheap gcheap lvheap"
+    " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks malloced"
 )
 # nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
@@ -258,6 +265,9 @@ PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("after gc")),
     (Role.COLLECTED_HEAP, _words("old gen")),  # of the JVM
     (Role.COLLECTED_HEAP, _words("tenured gen")),
+    (Role.IN_USE, _words("definitely lost")),  # of valgrind
+    (Role.IN_USE, _words("indirectly lost")),
+    (Role.IN_USE, _words("possibly lost")),
     (Role.VIRTUAL, _words("vm size")),
     (Role.VIRTUAL, _words("vm peak")),
     (Role.HOST, _words("host used")),

@@ -73,9 +73,11 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
-    # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name, or all.
-    named = (layout for layout in found if layout.names[:1] not in {(), ("",)})
-    if (layout := next(named, None)) is not None:
+    # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name, or all, or
+    # would take the first row for the names.
+    named = [layout for layout in found if layout.names[:1] not in {(), ("",)}]
+    of_runs = (layout for layout in named if of_a_run(list(layout.names)))
+    if (layout := next(of_runs, next(iter(named), None))) is not None:
         return layout
     if found:  # perhaps with other lines between the names and the numbers
         return _in_prose(rows) or found[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import STORES
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import FillLevel, Series
@@ -18,6 +18,10 @@ from memdiag.values.sanitize import printable
 
 _CAPACITIES = (("capacity",), ("max", "size"), ("maxsize",), ("maxlen",), ("size", "max"))
 _COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entries",))
+# Of a cache, by what it has in use.
+_TOTALS = (("total",), ("limit",), ("max",), ("maximum",), *_CAPACITIES)
+_IN_USE = (("used",), ("usage",), ("in", "use"), ("size",))
+_CACHE = "cache"
 _COLUMNS_AT_MOST = 1000
 
 
@@ -43,18 +47,34 @@ def _stated(table: Table) -> Iterator[tuple[int, float]]:
 
 
 def _beside(table: Table) -> Iterator[tuple[int, float]]:
-    """The columns of numbers of items, and the constant in the column of their capacity."""
-    words = {take_apart(name).words: at for at, name in enumerate(table.names[:_COLUMNS_AT_MOST])}
-    for name, at in words.items():
-        for ending in _CAPACITIES:
-            owner = name[: -len(ending)]
-            if name[-len(ending) :] != ending or STORES.isdisjoint(owner):
-                continue
-            values = to_numbers(table.columns[at]).values
-            values = np.unique(values[np.isfinite(values)])
-            counts = (words.get((*owner, *one)) for one in _COUNTS)
-            if (
-                values.size == 1
-                and (count := next((n for n in counts if n is not None), None)) is not None
-            ):
-                yield count, float(values[0])
+    """The columns of numbers of items, or of what a cache has in use, and the constant of their
+    capacity in another column.
+    """
+    named = [take_apart(name) for name in table.names[:_COLUMNS_AT_MOST]]
+    items = {name.words: at for at, name in enumerate(named)}
+    amounts = {(name.words, name.bytes_per_unit): at for at, name in enumerate(named)}
+    for at, name in enumerate(named):
+        counts = [
+            items.get((*owner, *one)) for owner in _owners(name, _CAPACITIES) for one in _COUNTS
+        ]
+        counts += [
+            amounts.get(((*owner, *one), name.bytes_per_unit))
+            for owner in _owners(name, _TOTALS)
+            for one in _IN_USE
+            if _CACHE in owner
+        ]
+        count = next((n for n in counts if n is not None), None)
+        if count is None:
+            continue
+        values = to_numbers(table.columns[at]).values
+        values = np.unique(values[np.isfinite(values)])
+        if values.size == 1:
+            yield count, float(values[0])
+
+
+def _owners(name: Name, endings: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """What a name with one of these endings is of, if that fills up."""
+    for ending in endings:
+        owner = name.words[: -len(ending)]
+        if name.words[-len(ending) :] == ending and not STORES.isdisjoint(owner):
+            yield owner

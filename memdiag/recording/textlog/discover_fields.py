@@ -9,12 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import ALLOCATED, DEVICE, IN_USE, STORES
+from memdiag.recording.textlog.counted_things import counted_in_front, counted_of_all, counts
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BEHIND_GAP,
@@ -56,7 +55,6 @@ _RUNNING = frozenset({"process", "python", "java", "jvm", "server", "worker", "c
 
 # The name of a number without words at the start of lines, and of one before a total: `3/40`.
 LEADING, COUNTED = "index", "iteration"
-LEAST_EPOCH_S = 1e8  # in 1973
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 # `(3, 7) 512.30`: epoch and step, or layer and head.
@@ -83,10 +81,8 @@ _CACHES = frozenset({"cache", "caches"})
 _ROW_OF_AMOUNTS = re.compile(
     rf"(?:(?:^|[\s,;|])[\w#.-]+=[ ]?{NUMBER}[ ]?{SIZE_UNIT}(?![\w/])){{2,}}"
 )
-_COUNTED_THINGS = re.compile(r"\s*([0-9][0-9,]*)\s+([A-Za-z]{3,}(?: [a-z]{3,}){0,2})\b")
-# `300 183.84`; the strides of a count differ by at most this part. Heuristic.
+# `300 183.84`
 _PAIR = re.compile(rf"\s*([0-9]+{FRACTION})[\s,;]+{NUMBER}\s*")
-_EVEN = 0.1
 # No name before a number, not even one that ends in a colon: "[young: 9K->2K(9K)] 19K->12K(99K)".
 _NO_LABEL = r"(?:^|[^\w:=\s.,]\s*|[0-9][:=]?\s+|,\s+)"
 # After these headings numbers without a unit are bytes.
@@ -204,22 +200,14 @@ def _fields_of(
 
 
 def _counted_things(lines: Sequence[str]) -> Field | None:
-    """The number at the start of most lines that counts what the words behind it say: `1000 files -
-    163.55 MiB`, `2000 files - 206.93 MiB`; None if they do not begin so.
-    """
-    found = [one for line in lines if (one := _COUNTED_THINGS.match(line)) is not None]
-    words = Counter(one[2] for one in found).most_common(1)
-    if not words or 2 * words[0][1] <= len(lines) or recognise(words[0][0]).part is Part.METRIC:
+    """The number that counts what the lines name: `1000 files - 163.55 MiB`, `tile 1/96`."""
+    found, name = counted_in_front(lines), LEADING
+    if found is None:
+        found, name = counted_of_all(lines), COUNTED
+    if found is None:
         return None
-    word = words[0][0]
-    if not _counts([float(one[1].replace(",", "")) for one in found if one[2] == word]):
-        return None
-    meaning = recognise(word)
-    return Field(
-        name=word if meaning.part is Part.AXIS else LEADING,
-        meaning=meaning if meaning.part is Part.AXIS else recognise(LEADING),
-        pattern=rf"^\s*({NUMBER})()\s+{re.escape(word)}\b",
-    )
+    name = found[0] if recognise(found[0]).part is Part.AXIS else name
+    return Field(name=name, meaning=recognise(name), pattern=found[1])
 
 
 class _Places:
@@ -643,17 +631,7 @@ def _are_pairs(lines: Sequence[str]) -> bool:
     either may be the memory.
     """
     pairs = [found for line in lines if (found := _PAIR.fullmatch(line)) is not None]
-    return len(pairs) * 2 > len(lines) and not _counts([float(pair[1]) for pair in pairs])
-
-
-def _counts(numbers: Sequence[float]) -> bool:
-    """Return True if the numbers count from about zero, or are times since 1970."""
-    moves = [b - a for a, b in pairwise(numbers)]
-    if not moves or min(numbers) >= LEAST_EPOCH_S:
-        return bool(moves)
-    usual = median(moves)
-    even = sum(abs(move - usual) <= _EVEN * usual for move in moves)
-    return min(moves) > 0 and numbers[0] <= 2 * usual and even * 2 > len(moves)
+    return len(pairs) * 2 > len(lines) and not counts([float(pair[1]) for pair in pairs])
 
 
 def _plain_number(seen: Counter[Place], lines: Sequence[str]) -> Field | None:

@@ -119,6 +119,8 @@ _QUALIFIERS |= {"current", "physical", "cumulative", "free", "available", "estim
 # "now rss 4.7G" is the same amount as "rss 4.0G".
 _NOW = frozenset({"now", "currently", "сейчас", "зараз", "jetzt", "ahora", "agora", "maintenant"})
 _USED = frozenset({"used", "in", "usage", "current", "total"})
+# These alone say nothing of what has the amount.
+_OF_WHOLE = frozenset({"total", "size", "value"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
@@ -276,6 +278,7 @@ def _when(
     then = _THEN.match(line, match.end())
     if then is None:  # "INFO step=10", "heartbeat step=10"
         is_named = is_after_size or words[-2].lower() not in PREPOSITIONS
+        is_named |= line[match.end() :].strip() == ":"  # "PetscMemoryView after step 50:"
         return (words[-1], "") if is_named and _is_of_training(words[-1]) else None
     return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
 
@@ -394,7 +397,17 @@ def _label(between: str, most: int) -> str:
     kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     most += words[-most:][0].isdigit() if words else 0  # "GPU 0 memory usage"
+    if words and _OF_WHOLE.issuperset(word.lower() for word in words):
+        words = [*_above_colon(between), *words]
+        most = len(words)
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
+
+
+def _above_colon(between: str) -> list[str]:
+    """The words of memory before the last colon, with it: of "process memory:   total 1.3e+09"."""
+    above, colon, _ = between.rstrip(_STRIP).rpartition(":")
+    words = _words(_CUT, above)[-WORDS_OF_ALL:] if colon else []
+    return [*words, ":"] if recognise(" ".join(words)).part is Part.METRIC else []
 
 
 def _in_open_bracket(words: list[str]) -> list[str]:

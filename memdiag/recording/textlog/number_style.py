@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.number_marks import decimal_marks, may_be_address
 
 # (The latter: KB to TB in Cyrillic letters, in UTF-8.)
@@ -38,6 +39,10 @@ _MARKED = re.compile(
 _FEW_OTHERS = 0.1
 _COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
 _COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
+# Where blanks stand between thousands, or units are Cyrillic, a comma is decimal: `памет 1,180 ГБ`.
+_BLANK_GROUPS = re.compile(rb"(?<![0-9.,])[1-9][0-9]{0,2} [0-9]{3} [0-9]{3}(?![0-9.,])")
+_COMMA_THOUSANDTHS = re.compile(rb"(?<![0-9.,])[0-9]{1,3},[0-9]{3}" + _SIZE_ENDS)
+_CYRILLIC_SIZE = re.compile(rb"[0-9] ?\xd0[\x9a\x9c\x93\xa2]\xd0\x91")
 # Not `2.048 MB`, which may be of thousands.
 _POINT_SIZE = re.compile(
     rb"(?:[0-9]{4}\.[0-9]+|(?<![0-9.,])[0-9]{1,3}\.(?:[0-9]{1,2}|[0-9]{4,}))" + _SIZE_ENDS
@@ -107,7 +112,27 @@ _AVAILABLE = re.compile(
 )
 # `init = 268435456(262144K) used = 98304(96K)`, as Java prints its `MemoryUsage`.
 _IN_KIB_TOO = re.compile(rb"\b(init|used|committed|max) = ([0-9]{1,19})\([0-9]{1,16}K\)")
+# `memory = 1422.08 (MB)`; `inuse: 33, idle: 12, sys: 45 (MB)`, where one unit is of all.
+_UNIT_IN_BRACKETS = re.compile(rb"([:=] ?[0-9][0-9.,]{0,20}) \(([KMGT]i?B)\)")
+_OF_ALL = rb"[A-Za-z_]{1,40}: [0-9.]{1,20}"
+_UNIT_OF_ALL = re.compile(
+    rb"((?:\b" + _OF_ALL + rb", ){1,16})(?=" + _OF_ALL + rb" \(([KMGT]i?B)\))"
+)
+_OF_PAIRS = re.compile(rb"([A-Za-z_]+)(: [0-9.]+)")
+# `Size: 0xdc1d24a (230806090) bytes`
+_HEXADECIMAL = re.compile(rb"\b0x[0-9a-fA-F]{1,16} \(([0-9]{1,19})\)")
+# `"used" => 531538687L`, as JBoss prints Java's `MemoryUsage`.
+_LONG_OF_JAVA = re.compile(rb"\"(init|used|committed|max)\" => ([0-9]{1,19})L\b")
+# `a les 8:30 — 5 GB`, `um 8:30 6 GB`
+_BEFORE_HOUR = re.compile(
+    "(?mi)^([^\\w\\n]{0,8})(?:a les|a las|à|às|ás|alle(?: ore)?|ore|um|om|at|o|ob|u|в|о)"
+    " (?=[0-9]{1,2}[:h][0-9]{2}(?![0-9]))".encode()
+)
 _REWRITTEN = (
+    (_UNIT_IN_BRACKETS, rb"\1 \2"),
+    (_HEXADECIMAL, rb"\1"),
+    (_LONG_OF_JAVA, rb"memory \1: \2 bytes"),
+    (_BEFORE_HOUR, rb"\1"),
     (_IN_KIB_TOO, rb"\1 = \2 bytes,"),
     (_AFTER_KL, rb"\1\2:\3"),
     (_AT_START, rb"\1"),
@@ -123,7 +148,8 @@ _LOOKED_AT = 1 << 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberStyle:
-    """grouped: what finds numbers with separated groups of digits. rewritten: patterns, and what
+    """grouped: what finds numbers with separated groups of digits. units_of_all: one unit in
+    brackets behind several names and values. rewritten: patterns, and what
     takes the place of what they find. decimal_commas: `3,5 MB`. listed: names and values between
     slashes. named_behind: names behind several values. held: `36.8 (60.0) MB`. half_days: times
     with AM and PM. spans: durations in several units. slashes: parts between them. timed:
@@ -132,6 +158,7 @@ class NumberStyle:
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
+    units_of_all: bool
     rewritten: tuple[tuple[re.Pattern[bytes], bytes], ...]
     decimal_commas: bool
     listed: bool
@@ -148,6 +175,8 @@ class NumberStyle:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
+        if self.units_of_all:
+            block = _UNIT_OF_ALL.sub(_each_with_unit, block)
         for pattern, plain in self.rewritten:
             block = pattern.sub(plain, block)
         block = self._with_plain_times(block)
@@ -192,11 +221,15 @@ def number_style(block: bytes) -> NumberStyle:
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
     marks = decimal_marks(number.decode() for number in set(_MARKED.findall(block)))
     commas |= marks[","] >= _AT_LEAST and marks["."] <= _FEW_OTHERS * marks[","]
+    if len(_COMMA_THOUSANDTHS.findall(block)) >= _AT_LEAST and marks["."] == 0:
+        commas |= len(_BLANK_GROUPS.findall(block)) >= _AT_LEAST
+        commas |= _CYRILLIC_SIZE.search(block) is not None
     listed = len(_HAS_LIST.findall(block)) >= _AT_LEAST
     behind = sum(_IN_USE.search(one["parts"]) is not None for one in _NAMED_BEHIND.finditer(block))
     held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
     return NumberStyle(
         grouped=tuple(grouped),
+        units_of_all=len(_UNIT_OF_ALL.findall(block)) >= _AT_LEAST,
         rewritten=tuple((one, plain) for one, plain in _REWRITTEN if one.search(block)),
         decimal_commas=commas,
         listed=listed,
@@ -219,6 +252,16 @@ def _without_separators(found: re.Match[bytes]) -> bytes:
     digits = re.sub(rb"[^0-9.,]", b"", found[2])
     is_grouped = digits.count(b",") > 1  # one may be decimal
     return found[1] + (digits.replace(b",", b"") if is_grouped else digits)
+
+
+def _each_with_unit(found: re.Match[bytes]) -> bytes:
+    """The names and values with the unit behind them, but for positions."""
+
+    def with_unit(pair: re.Match[bytes]) -> bytes:
+        is_position = recognise(pair[1].decode()).part is Part.AXIS
+        return pair[0] if is_position else pair[0] + b" " + found[2]
+
+    return _OF_PAIRS.sub(with_unit, found[1])
 
 
 def _without_points(found: re.Match[bytes]) -> bytes:

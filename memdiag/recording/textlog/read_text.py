@@ -19,11 +19,11 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
-from memdiag.recording.textlog.axis_totals import totals
+from memdiag.recording.textlog.axis_totals import capacities, totals
+from memdiag.recording.textlog.counted_things import LEAST_EPOCH_S
 from memdiag.recording.textlog.discover_fields import (
     COUNTED,
     LEADING,
-    LEAST_EPOCH_S,
     MEMORY_WORD,
     Field,
     find_fields,
@@ -32,7 +32,12 @@ from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Fo
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
-from memdiag.recording.textlog.unread_sizes import left_out, share_left_out, without_number
+from memdiag.recording.textlog.unread_sizes import (
+    left_out,
+    of_growth_alone,
+    share_left_out,
+    without_number,
+)
 from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -53,6 +58,8 @@ _ONWARDS = 0.6
 _ONE_WAY = 0.8
 # Readings end early where more than this share of the positions is beyond the last one.
 _BEYOND = 0.05
+# Times that fall to less than this part begin again.
+_BEGINS_AGAIN, _HALF_DAY_S = 0.5, 43_200.0
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
@@ -60,6 +67,8 @@ _HINT = r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?
 # Screens of a monitor: so many times, and such a share of the lines.
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
+# Also addresses: `7f0013518150`, `0xc0b00ef`.
+_ANY_FIGURE = re.compile(rb"(?:0x)?[0a-f]{8,}|0x[0a-f]+|[0, ]+")
 _REPEATS_WITHIN = 1 << 18
 _PROSE_WITHIN = 1 << 16
 _DIGIT = "[0-9]"
@@ -78,6 +87,7 @@ def read_text(source: Source) -> Table | None:
     collector: Collector | None = None
     filled = 0
     of_memory: dict[str, int] = {}
+    stated: dict[str, float] = {}
     style: NumberStyle | None = None
     repeats = False
     for block in blocks(source):
@@ -87,6 +97,7 @@ def read_text(source: Source) -> Table | None:
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
             of_memory, repeats = _each_of_memory(lines), _repeats(lines)
+            stated = capacities(block[:_PROSE_WITHIN].decode("utf-8", "replace"), collector.fields)
         if collector is not None:
             collector.read(lines)
     if collector is None:
@@ -102,7 +113,9 @@ def read_text(source: Source) -> Table | None:
     unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
     ended, share = _end_early(collector.fields, found, chosen)
     without, unreadable = without_number(of_memory, metrics)
-    notes, unread = (*notes, *without, *ended), max(unread, share, unreadable)
+    grown, unseen = of_growth_alone(of_memory, metrics)
+    notes = (*notes, *without, *ended, *grown)
+    unread = max(unread, share, unreadable, unseen)
     for name, each in _several(collector, found, chosen).items():
         notes += (f"{name}: the {each:g} amounts at each position or time are one series",)
         unread = max(unread, 1 - 1 / each)
@@ -110,7 +123,7 @@ def read_text(source: Source) -> Table | None:
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
         unread_share=unread,
-        totals=totals(of_memory, fields),
+        totals=stated | totals(of_memory, fields),
         assumed=frozenset(f.name for f in axes if f.is_guessed and f.name == COUNTED),
     )
 
@@ -207,7 +220,7 @@ def _repeats(lines: Lines) -> bool:
     monitor.
     """
     head = lines_of(lines.raw[:_REPEATS_WITHIN]).zeroed()
-    forms = (re.sub(b"[0, ]+", b"0", form) for form in head.split(b"\n"))
+    forms = (_ANY_FIGURE.sub(b"0", form) for form in head.split(b"\n"))
     often = Counter(form for form in forms if form.strip(b"0"))
     several = sum(count for count in often.values() if count >= _TIMES_AT_LEAST)
     return several >= _NEARLY_ALL * often.total()
@@ -340,17 +353,20 @@ def _as_table(
     if chosen.own:  # a value without a position does not belong to the series
         wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
+    rows = _with_times_of_stages(rows, metrics)
     if collector.carries_stamps and not _keeps_on(rows.stamps):  # durations, other logs' times
         rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
-    most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
-    guessed = {n for n in axes if collector.fields[n].is_guessed}  # "17/500 MHz"
+    most = int((~np.isnan(rows.values[metrics])).sum(axis=1).max(initial=0))
     carrying = [
         n
         for n in axes
         if chosen.own
         or (
             _fills_half(rows.values[n])
-            and (collector.fields[n].leads or _keeps_on(rows.values[n], is_guessed=n in guessed))
+            and (
+                collector.fields[n].leads
+                or _keeps_on(rows.values[n], is_guessed=collector.fields[n].is_guessed)
+            )
         )
     ]
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
@@ -446,6 +462,29 @@ def _amounts_at_once(values: Floats, moments: Sequence[Floats], apart: float) ->
     lowest = np.minimum.reduceat(values, starts)
     each = float(np.median(np.diff(np.append(starts, values.size))))
     return each if np.median(highest >= apart * lowest) > 0 else 0.0
+
+
+def _with_times_of_stages(rows: Found, metrics: Sequence[int]) -> Found:
+    """The rows, with times that begin again at zero while the memory goes on added to those before:
+    `elapsed time = 00:00:17` of each stage of a program.
+    """
+    if not metrics:
+        return rows
+    y, stamps = rows.values[metrics[0]], rows.stamps
+    there = np.flatnonzero(np.isfinite(y) & np.isfinite(stamps))
+    times = stamps[there]
+    again = np.flatnonzero(times[1:] < _BEGINS_AGAIN * times[:-1]) + 1
+    if not again.size or times.min() < 0 or times.max() >= _HALF_DAY_S:
+        return rows
+    runs = np.split(y[there], again)
+    goes_on = [after[0] > (before.min() + before.max()) / 2 for before, after in pairwise(runs)]
+    if sum(goes_on) * 2 <= len(goes_on) or (np.diff(times) < 0).sum() > len(again):
+        return rows
+    before = np.zeros(len(times))
+    before[again] = times[again - 1]
+    added = stamps.copy()
+    added[there] += np.cumsum(before)
+    return replace(rows, stamps=added)
 
 
 def _generations(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -34,6 +35,9 @@ _AFTER_NAME = " :=\t"
 _IN_WORDS = re.compile(r"\s*[^\s0-9+.]")
 # Of a form, in which each figure is a zero: not `0`, `0MB` or `0/0GB,`.
 _IN_FIGURES = re.compile(r"(?=\s*\S*0)(?!\s*[(\[]?[+\-~]?0(?:/0)?[A-Za-z%]*[)\],;.]*(?:\s|$))")
+_GROWS = re.compile(
+    r"(?i)\b(?:extend|expand|grow|grew|enlarg|increas)[a-z]{0,4}\b[^0-9]{1,80}\bto\b[^0-9]{0,8}$"
+)
 _LONGEST = 48
 _SHOWN = 4
 
@@ -78,6 +82,23 @@ def share_left_out(
         for size in _SIZE.finditer(line)
     )
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
+
+
+def of_growth_alone(
+    lines: Mapping[str, int], metrics: Sequence[Field]
+) -> tuple[tuple[str, ...], float]:
+    """A note and 1 if most readings are of what grows at that moment, `Extending reserved space to
+    5504 MB`: whether it stays the same is then not logged. Else nothing.
+
+    lines: one of each form, with the number of its lines.
+    """
+    grows: Counter[bool] = Counter()
+    for line, often in lines.items():
+        for place in filter(None, (field.find(line) for field in metrics)):
+            grows[_GROWS.search(line[: place[0][0]]) is not None] += often
+    if grows[True] <= grows[False]:
+        return (), 0.0
+    return ("only growth is logged: that it stays the same is not",), 1.0
 
 
 def without_number(
