@@ -29,6 +29,7 @@ from .plain_access import (
     length,
     newest,
     oldest,
+    set_attributes,
     simple_name,
     size_getter,
 )
@@ -435,6 +436,8 @@ class Kept:
             self.found[id(one)] = _ARRAY_BYTES
         self._held += [one, owner]
         todo.append(base)
+        if gc.is_tracked(one):  # of a subclass
+            todo.append(set_attributes(one))
         todo += self._arrays.objects(owner, _MOST_OBJECTS)[1]
 
     def _lends(self, base: Any, kind: type, size: int) -> bool:
@@ -464,6 +467,7 @@ class Kept:
             self._in_tensors.add(key)
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
+        todo.append(set_attributes(tensor))
         node = self._count_storage(tensor)
         if node is not None:
             self._count_graph(node)

@@ -40,6 +40,7 @@ from .plain_access import (
     module_name,
     newest,
     oldest,
+    set_attributes,
     simple_name,
     spread,
     why_not_read,
@@ -416,6 +417,7 @@ class NameWalk:
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:
             self._put(hooks, place, ("attribute", "_backward_hooks"), weight, depth)
+        self._put_set_attributes(tensor, kind, place, weight, depth)
 
     def _count_graphs(self) -> None:
         """Count the graphs of the tensors: the nodes that two of them have are those of the older
@@ -460,6 +462,18 @@ class NameWalk:
             found.bytes += weight * self._arrays.array_bytes(owner)
         for item in items:
             self._put(item, place, ITEM, weight * number / len(items), depth)
+        if gc.is_tracked(array):  # of a subclass
+            self._put_set_attributes(array, kind, place, weight, depth)
+
+    def _put_set_attributes(
+        self, thing: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        """What the program has set on an array or a tensor, `parameter.history = []`."""
+        attributes = set_attributes(thing)
+        if attributes is not None:
+            self.seen[id(attributes)] = place
+            about = self._about_class(kind)
+            self._put_pairs(attributes, "attribute", place, weight, depth, _MOST_ATTRIBUTES, about)
 
     def _visit_items(
         self, container: Any, kind: type, place: Place, weight: float, depth: int

@@ -385,6 +385,11 @@ def length(container: Any, kind: type) -> int:
     return -1
 
 
+def set_attributes(thing: Any) -> dict[Any, Any] | None:
+    """The dictionary of the attributes of an array or a tensor, None if none were ever set."""
+    return next((one for one in gc.get_referents(thing) if type(one) is dict), None)
+
+
 def basic_bytes(kind: type) -> int:
     """Bytes of an instance of a class, without those that differ between instances."""
     return int(_basic_bytes(kind))

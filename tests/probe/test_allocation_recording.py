@@ -118,6 +118,21 @@ def test_another_thread_ends_what_takes_too_much_memory(users, monkeypatch) -> N
     assert recording.is_closed
 
 
+@pytest.mark.torch
+def test_storages_that_are_freed_are_forgotten_meanwhile(users) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._dynamo.utils")
+    recorder = Tensors(lambda: False)
+    try:
+        kept = [torch.zeros(100) for _ in range(500)]
+        for _ in range(5000):
+            torch.zeros(100)
+        assert len(recorder._storages) < 700
+        assert sum(recorder.in_use().values()) >= sum(one.nbytes for one in kept)
+    finally:
+        recorder.close()
+
+
 class Device:
     """torch with a GPU, whose allocator can record its history."""
 

@@ -654,6 +654,30 @@ def test_links_behind_the_items_of_a_full_container_are_counted(program) -> None
     assert newest.sizes[-1][1] - newest.sizes[-2][1] == 200
 
 
+def test_what_is_set_on_arrays_and_tensors(program) -> None:
+    np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+
+    class Quantity(np.ndarray):  # type: ignore[misc,name-defined]
+        pass
+
+    program.heat = np.zeros(900).view(Quantity)
+    program.weight = torch.nn.Parameter(torch.zeros(3))
+    program.weight.history = []
+
+    def grow(i: int) -> None:
+        newer = np.zeros(900).view(Quantity)
+        newer.source, program.heat = program.heat, newer
+        program.weight.history.append([i])
+
+    found = grown(grow)
+    assert set(found) == {"heat.source", "weight.history"}
+    assert found["heat.source"].sizes[-1][1] == pytest.approx(40 * 900 * 8, rel=0.1)
+    kept = Kept(Arrays())
+    kept.add(program.weight)
+    kept.add(program.heat)
+    assert kept.total()[0] > 41 * 900 * 8 + 40 * sys.getsizeof([0])
+
+
 def test_what_is_at_a_place_of_a_tuple_is_not_estimated(program) -> None:
     run_in(program, "state = (0, [])\ndef grow(i): state[1].append([i])")
     places = Places()

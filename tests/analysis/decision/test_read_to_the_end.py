@@ -27,6 +27,16 @@ def test_it_is_a_leak_where_pages_go_on() -> None:
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
 
 
+def test_pages_that_did_not_show_the_growth_say_nothing_of_a_while_without_readings() -> None:
+    """Blocks come out of pages that were there from the start."""
+    pages = every(1, noisy(np.full(1000, 1e9)))
+    found = asked("read_to_the_end", pages, malloc(5e8 + 0.1 * MB * STEPS[:920]))
+    assert not found.sides
+    assert found.verdicts[1] is Verdict.LEAK
+    found = asked("read_to_the_end", pages, malloc(5e8 + 0.1 * MB * STEPS[:500]))
+    assert found.sides == {Side.ACROSS}
+
+
 def test_level_readings_that_end_early_do_not_overrule_what_grew_since() -> None:
     """Private pages, which are dear to count, were last read before the growth began."""
     pages = every(1, noisy(1e9 + 0.5 * MB * np.maximum(STEPS - 600, 0)))

@@ -185,8 +185,10 @@ def _slow_since(
 def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
     """An exact metric grew as long as it was read, and what contains its memory did not since.
 
-    It decides for the stretch that its readings cover, and not against newer ones.
+    It decides for the stretch that its readings cover, and not against newer ones. These say
+    nothing for a while where they did not show its growth before, as pages do not that were there.
     """
+    common = series.policy.common
     containing = PART_OF.get(finding.role, ())
     rate = 0.0 if finding.growth_per_x is None else finding.growth_per_x.value
     for f in series.same(finding):
@@ -196,8 +198,10 @@ def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
             or series.is_as_recent(finding, f)
         ):
             continue
-        due = rate * (f.last_x - finding.last_x)
-        if series.rise(f, finding.last_x) < series.policy.common.most * due:
+        since_x, later = f.last_x - finding.last_x, series.rise(f, finding.last_x)
+        shows = series.rise(f, finding) - later >= common.most * series.rise(finding, finding)
+        is_long = since_x > common.short_share * (finding.last_x - finding.first_x)
+        if later < common.most * rate * since_x and (shows or is_long):
             return Argument(
                 text="its readings end at {last_x}, and what contains its memory does not grow "
                 "after that",
