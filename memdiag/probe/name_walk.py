@@ -625,6 +625,7 @@ class NameWalk:
     def _visit_class(self, one: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         file = self._source_of(module_name(one))
         if not file and id(one) not in self._entered:
+            del self.seen[id(one)]  # what it leads to is not known
             return
         about = functools.partial(_about, class_name(one), file, 0)
         for name, value in class_attributes(one):

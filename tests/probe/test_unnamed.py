@@ -55,8 +55,13 @@ manager = Manager()
 
 
 @pytest.mark.slow
-def test_registries_of_libraries_are_found_by_their_globals(program, library) -> None:
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_registries_of_libraries_are_found_by_their_globals(
+    program, library, *, is_imported: bool
+) -> None:
     looks = Looks()
+    if is_imported:  # `from a_library import Registry`, which does not lead to its attributes
+        program.Registry = library.Registry
     for number in range(6):
         for i in range(30):
             library.Registry.entries[100 * number + i] = [i]
