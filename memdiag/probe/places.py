@@ -272,19 +272,22 @@ def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
 def _growing_in(root: Place) -> Iterator[Place]:
     """The places within `root` that grow, except those within one that does. Where an array of
     objects grows, so does what says how much memory the array has, and not what its items have; and
-    where a container gets a few items, and those it has get many, it is these that grow.
+    where a container gets a few items, and those it has get many, it is these that grow. Within one
+    that is full, those that are not.
     """
-    todo = [root]
+    todo = [(root, False)]
     while todo:
-        for child in _own_children(todo.pop()):
+        place, is_in_full = todo.pop()
+        for child in _own_children(place):
             is_by_items = (child.unit == "bytes" and _has_items(child)) or (
                 child.unit == "items" and _grows_in_items(child)
             )
-            is_growing = child.unit and child.grows() and not is_by_items
-            if is_growing:
+            is_growing = bool(child.unit) and child.grows() and not is_by_items
+            is_full = is_growing and child.is_full()
+            if is_growing and not (is_full and is_in_full):
                 yield child
-            if not is_growing or child.is_full():
-                todo.append(child)
+            if is_full or not is_growing:
+                todo.append((child, is_in_full or is_full))
 
 
 def _grows_in_items(place: Place) -> bool:
