@@ -32,9 +32,9 @@ LONGEST_S = 30.0
 _MOST_TIMES, _FREE_S = 6.0, 0.01
 # Storages and traces that are followed. Heuristic: some MB.
 _MOST_STORAGES, _MOST_TRACE_BYTES = 20_000, 16 << 20
-# So many further storages are followed until those that are freed are forgotten: what is left of
-# one in malloc lies between larger blocks, which cannot become one then. Heuristic: with all of a
-# step of 1,500, the heap of a small transformer grew by 12 to 34 MB per step.
+# Further storages after which those that were freed are forgotten: what is left of one in malloc
+# lies between larger blocks, which cannot become one then. Heuristic: with all 1,500 of a step, the
+# heap of a small transformer grew by 12 to 34 MB per step.
 _FORGET_EVERY = 64
 _MOST_DEPTH, _TRACED_FRAMES = 60, 12
 _MOST_LINES = 12
