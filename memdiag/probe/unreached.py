@@ -174,7 +174,8 @@ class Unreached:
             if group.file and above is not None and above is not self._places.root:
                 self._add(group, above)
                 return
-            if is_unreached is None and group.file and group.above is not None:
+            is_cut = is_unreached is None and not walk.has_all_names
+            if is_cut and group.file and group.above is not None:
                 self._add(group, group.above)
                 return
             if is_unreached is False:
@@ -237,6 +238,8 @@ def _above_most(places: Counter[Place]) -> Place | None:
     Not within a chain, whose first link is as far as a name leads.
     """
     counts: Counter[Place] = Counter()
+    if sum(places.values()) < _MEASURED:
+        return None
     for place, number in places.items():
         for above in takewhile(lambda one: not one.is_in_chain, place.path()):
             counts[above] += number
