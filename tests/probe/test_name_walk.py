@@ -42,17 +42,23 @@ def grown(
     for number in range(1, walks + 1):
         for i in range(10):
             change(10 * number + i)
-        walk = NameWalk(places, Arrays())
-        walk.run()
-        nodes: set[int] = set()
-        for place, found in walk.found.items():
-            found.set_size_of(place, number, nodes)
+        walked(places, number)
     return {
         ".".join(one.name for one in place.path()): place
         for place in places.growing()
         if place.path()[0].file
         and place.path()[0].name not in ("places", "walk", "change", "found", "number", "nodes")
     }
+
+
+def walked(places: Places, number: int) -> NameWalk:
+    """Walk number `number`, with the sizes of its places."""
+    walk = NameWalk(places, Arrays())
+    walk.run()
+    nodes: set[int] = set()
+    for place, found in walk.found.items():
+        found.set_size_of(place, number, nodes)
+    return walk
 
 
 def visits() -> int:
@@ -630,10 +636,7 @@ def test_sizes_of_all_items_are_kept_where_more_are_visited(
         program.grow(number)
         if number == 4:
             places.visit_more_items(5000)
-        walk = NameWalk(places, Arrays())
-        walk.run()
-        for place, found in walk.found.items():
-            found.set_size_of(place, number, set())
+        walk = walked(places, number)
     (lists,) = (one for one in walk.found if one.name == "applied" and one.path()[0].file)
     assert len(lists.sizes) == (4 if is_kept else 1)
 
@@ -685,10 +688,7 @@ def test_what_is_at_a_place_of_a_tuple_is_not_estimated(program) -> None:
         program.grow(number)
         if number == 4:
             places.visit_more_items(5000)
-        walk = NameWalk(places, Arrays())
-        walk.run()
-        for place, found in walk.found.items():
-            found.set_size_of(place, number, set())
+        walk = walked(places, number)
     (rows,) = (one for one in walk.found if [p.name for p in one.path()] == ["state", "1"])
     assert rows.sizes == [(number, number) for number in range(1, 5)]
 

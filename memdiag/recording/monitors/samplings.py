@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.timestamps import MONTHS
 from memdiag.recording.tables.table import Table
 
 # Counts the samples of a monitor that prints no time.
@@ -21,8 +22,9 @@ _MAX_BYTES = 512 << 20
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
 _CLOCK = re.compile("([0-9]{1,2}):([0-9]{2})")
 _HALF_DAY_MIN = 720
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_MONTH_AND_DAY = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]{{0,6}} {{1,2}}([0-9]{{1,2}})(?![0-9:])")
+_MONTH_AND_DAY = re.compile(
+    rf"\b({'|'.join(map(str.title, MONTHS))})[a-z]{{0,6}} {{1,2}}([0-9]{{1,2}})(?![0-9:])"
+)
 _YEAR = re.compile(r"(?<![0-9:.])20[0-9]{2}(?![0-9:])")
 _DAY = re.compile(r"(?<![0-9.])([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})(?![0-9.])")
 _LONGEST_MOMENT = 400
@@ -96,7 +98,7 @@ def moment_in(line: str) -> str:
     month, year = _MONTH_AND_DAY.search(line), _YEAR.search(line)
     if month is None or year is None:
         return clock
-    return f"{year[0]}-{1 + _MONTHS.index(month[1]):02d}-{int(month[2]):02d} {clock}"
+    return f"{year[0]}-{1 + MONTHS.index(month[1].lower()):02d}-{int(month[2]):02d} {clock}"
 
 
 def _clock(line: str, header: Header) -> str:

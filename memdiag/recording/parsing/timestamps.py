@@ -43,8 +43,8 @@ _NOON = 12
 _STEPS_BEFORE = 8
 _HOUR_AND_MINUTE = "^[0-9]{2}:[0-9]{2}$"
 # `Tue Mar 11 21:30:00 UTC 2025`, `11-Mar-2025 21:30`, `Mar 11, 2025 9:30 PM`.
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*"
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = rf"({'|'.join(MONTHS)})[a-z]*"
 _MONTH_AND_DAY = rf"(?:^|[^a-z]){_MONTH}[-., ]+([0-9]{{1,2}})(?:[^0-9:]|$)"
 _DAY_AND_MONTH_NAME = rf"(?:^|[^0-9:])([0-9]{{1,2}})[-. ]+{_MONTH}"
 _YEAR = r"(?:^|[^0-9:.])((?:19|20)[0-9]{2})(?:[^0-9:.]|$)"
@@ -157,7 +157,7 @@ def _with_month_name(text: pl.Series) -> Floats:
     before = lower.str.extract_groups(_MONTH_AND_DAY).struct.unnest()
     behind = lower.str.extract_groups(_DAY_AND_MONTH_NAME).struct.unnest()
     name = before.to_series(0).fill_null(behind.to_series(1))
-    numbers = {month: at for at, month in enumerate(_MONTHS, 1)}
+    numbers = {month: at for at, month in enumerate(MONTHS, 1)}
     month = name.replace_strict(numbers, default=None, return_dtype=pl.Float64)
     if month.null_count() == len(month):
         return _floats(month)

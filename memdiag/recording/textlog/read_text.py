@@ -465,7 +465,7 @@ def _amounts_at_once(values: Floats, moments: Sequence[Floats], apart: float) ->
 
 
 def _with_times_of_stages(rows: Found, metrics: Sequence[int]) -> Found:
-    """The rows, with times that begin again at zero while the memory goes on added to those before:
+    """The rows; times that restart at zero, while the memory does not, are added to those before:
     `elapsed time = 00:00:17` of each stage of a program.
     """
     if not metrics:
