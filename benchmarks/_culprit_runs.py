@@ -120,8 +120,38 @@ def alone(truth: Truth, folder: Path) -> Outcome:
 
 def memdiag(truth: Truth, folder: Path) -> Outcome:
     """`memdiag run --explain always`: the verdict, and the first culprit."""
+    end, found = recorded(truth, folder, "--explain", "always")
+    return by_cause(truth, end, found)
+
+
+def walks(truth: Truth, folder: Path) -> Outcome:
+    """`memdiag run`: what its walks along the names say alone, without the lines that it followed
+    and the allocations that it recorded.
+    """
+    end, found = recorded(truth, folder)
+    if found:
+        kept = folder / "run.meta.json"
+        kept.write_text(json.dumps(of_walks(json.loads(kept.read_text("utf-8")))), "utf-8")
+        report = folder / "of_walks.json"
+        command = [_PYTHON, "-m", "memdiag", "analyze", "--quiet", "--json-file", str(report)]
+        ended([*command, str(folder / "run.csv")], folder)
+        found = only_recording(report)
+    return by_cause(truth, end, found)
+
+
+def of_walks(kept: dict[str, Any]) -> dict[str, Any]:
+    """A recording's document without what lines that run and allocations have shown."""
+    for process in kept.get("holders", ()):
+        process.update(native=[], allocated=[], watched_steps=0, watched_s=0.0)
+        for holder in process["holders"]:
+            holder.update(lines=[line for line in holder["lines"] if not line["hits"]], makers=[])
+    return kept
+
+
+def recorded(truth: Truth, folder: Path, *options: str) -> tuple[Ended, dict[str, Any]]:
+    """Run a program under `memdiag run`, for longer where that calls for it; what was found."""
     report = folder / "found.json"
-    command = [_PYTHON, "-m", "memdiag", "run", "--quiet", "--explain", "always", "--force"]
+    command = [_PYTHON, "-m", "memdiag", "run", "--quiet", *options, "--force"]
     command += ["--json-file", str(report), "--output", str(folder / "run.csv")]
     command += ["--", _PYTHON, str(truth.path)]
     end = ended(command, folder)
@@ -132,6 +162,11 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
         if end.took_s < LEAST_S or (found and found["verdict"] == "inconclusive"):
             end = ended([*command, "--steps", str(times * truth.steps)], folder)
             found = only_recording(report)
+    return end, found
+
+
+def by_cause(truth: Truth, end: Ended, found: Mapping[str, Any]) -> Outcome:
+    """The verdict, and the first culprit."""
     if not found:
         return outcome_of(end, error=end.complaint or "no report")
     cause = found["cause"] or {"kind": None, "culprits": []}
@@ -273,6 +308,7 @@ def outcome_of(end: Ended, **fields: Any) -> Outcome:
 
 TOOLS: dict[str, Callable[[Truth, Path], Outcome]] = {
     "memdiag": memdiag,
+    "walks": walks,
     "alone": alone,
     "memray": memray,
     "scalene": scalene,

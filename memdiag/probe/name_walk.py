@@ -25,6 +25,7 @@ from .kept_bytes import NODE_BYTES, Arrays
 from .places import ALL_ITEMS, ITEM, Place, Places
 from .plain_access import (
     CONTEXT_VALUE,
+    MAY_LACK_DICTIONARY,
     ContextVar,
     Fields,
     cached,
@@ -348,7 +349,8 @@ class NameWalk:
             return
         child = self._places.child(place, label, about, type(thing))
         # (The links of a chain behind one of many items are counted: each is visited once.)
-        self._todo.append((thing, child, 1.0 if child.is_in_chain else weight, depth + 1))
+        is_link = child.is_in_chain or (child.kind == "inside" and place.type == id(type(thing)))
+        self._todo.append((thing, child, 1.0 if is_link else weight, depth + 1))
 
     def _visit(self, thing: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         try:
@@ -666,10 +668,25 @@ class NameWalk:
             except ours(AttributeError):  # not assigned yet
                 continue
             self._put(value, place, ("attribute", name), weight, depth, about)
-        for value in inside:
-            if not issubclass(type(value), type) and value is not attributes:
-                label = ("inside", simple_name(type(value)))
-                self._put(value, place, label, weight, depth, about)
+        self._put_inside(inside, kind, place, weight, depth, about, attributes)
+
+    def _put_inside(
+        self,
+        inside: list[Any],
+        kind: type,
+        place: Place,
+        weight: float,
+        depth: int,
+        about: Any,
+        attributes: Any,
+    ) -> None:
+        """What an instance of a class refers to, in fields without a known name."""
+        found = [one for one in inside if not issubclass(type(one), type) and one is not attributes]
+        if MAY_LACK_DICTIONARY and len(found) == 1 and type(found[0]) is dict:
+            # (Links have the place that they have where there is no dictionary yet.)
+            found = [*(one for one in found[0].values() if type(one) is kind), *found]
+        for value in found:
+            self._put(value, place, ("inside", simple_name(type(value))), weight, depth, about)
 
     def _about_class(self, kind: type) -> Any:
         return functools.partial(_about, class_name(kind), self._source_of(module_name(kind)), 0)

@@ -279,9 +279,8 @@ def _growing_in(root: Place) -> Iterator[Place]:
     while todo:
         place, is_in_full = todo.pop()
         for child in _own_children(place):
-            is_by_items = (child.unit == "bytes" and _has_items(child)) or (
-                child.unit == "items" and _grows_in_items(child)
-            )
+            has_items = _has_items if child.unit == "bytes" else _grows_in_items
+            is_by_items = bool(child.unit) and has_items(child)
             is_growing = bool(child.unit) and child.grows() and not is_by_items
             is_full = is_growing and child.is_full()
             if is_growing and not (is_full and is_in_full):
@@ -291,11 +290,11 @@ def _growing_in(root: Place) -> Iterator[Place]:
 
 
 def _grows_in_items(place: Place) -> bool:
-    """Return True if containers in its items, or the number of objects of a class in them, grow
-    many times as much as it does."""
+    """Return True if containers in its items, chains that begin there, or the number of objects of
+    a class in them, grow many times as much as it does."""
     todo = _own_children(place)
     for one in todo:  # the list grows in the loop
-        if one.unit != "items" and one.kind != OBJECTS:
+        if one.unit != "items" and one.kind != OBJECTS and not one.is_in_chain:
             todo += _own_children(one)
         elif one.grows() and _growth(one, one) > _MANY_TIMES * _growth(place, one):
             return True

@@ -44,6 +44,8 @@ _JUMPS = frozenset((*hasjrel, *hasjabs))
 _MOST_CODES = 1000  # whose names were looked at
 _MOST_WITH_GAPS = 1000  # items of a list; one that a library in C fills later is shorter. Heuristic
 SHARES_LOCALS = sys.version_info < (3, 13)
+# The attributes of an instance are in no dictionary until someone asks for it, and then only there.
+MAY_LACK_DICTIONARY = (3, 11) <= sys.version_info < (3, 13)
 # The trace function of a window (`line_events`), if there is one; and whether it may be running:
 # then what is emptied here would be deleted from the function that has called it.
 own_trace: Any = None

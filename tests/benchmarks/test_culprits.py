@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import culprits
-from _culprit_runs import Outcome, own_line, slope_of
+from _culprit_runs import Outcome, of_walks, own_line, slope_of
 from _culprit_truths import Truth, all_truths, counting, marked
 
 PROGRAM = """\
@@ -90,6 +90,31 @@ def test_own_line_is_the_innermost_of_the_program() -> None:
     stack = [("/lib/torch.py", 3), ("/tmp/x/p.py", 4), ("/tmp/x/p.py", 9)]
     assert own_line(truth(), stack) == 4
     assert own_line(truth(), stack[:1]) == 0
+
+
+def test_walks_alone_know_no_line_that_was_seen_to_run() -> None:
+    lines = [{"line": 7, "hits": 3}, {"line": 9, "hits": 0}]
+    holder = {"unit": "items", "lines": lines, "makers": [{"line": 4}]}
+    process = {"holders": [holder], "native": [{}], "allocated": [{}], "watched_steps": 45}
+    assert of_walks({"notes": [], "holders": [process | {"watched_s": 0.5}]}) == {
+        "notes": [],
+        "holders": [
+            {
+                "holders": [{"unit": "items", "lines": [{"line": 9, "hits": 0}], "makers": []}],
+                "native": [],
+                "allocated": [],
+                "watched_steps": 0,
+                "watched_s": 0.0,
+            }
+        ],
+    }
+
+
+def test_bar_of_the_walks_is_that_of_the_holder() -> None:
+    right = Outcome(program="p", tool="walks", holder="list `kept`, local of train()")
+    lines = [*culprits.walk_figures([judged(right), judged(Outcome(program="p", tool="walks"))])]
+    assert [met for text, met in lines if "holder" in text] == [False]
+    assert all(met for _, met in culprits.walk_figures([judged(right)]))
 
 
 def test_all_programs_are_known_and_marked() -> None:

@@ -657,6 +657,22 @@ def test_links_behind_the_items_of_a_full_container_are_counted(program) -> None
     assert newest.sizes[-1][1] - newest.sizes[-2][1] == 200
 
 
+def test_links_are_one_place_soon_after_the_container_is_full(program) -> None:
+    run_in(
+        program,
+        "import collections\nclass Transition:\n"
+        "  def __init__(self, before): self.before = before\n"
+        "recent = collections.deque(maxlen=2000)\n"
+        "def grow(i):\n  for at in range(60):\n"
+        "    recent.append(Transition(recent[-1] if recent else None))\n"
+        "    if at % 2: vars(recent[-1])",  # some have a dictionary, which Python 3.11 makes late
+    )
+    found = grown(program.grow, walks=7)
+    (links,) = (place for place in found.values() if place.unit == "objects")
+    assert links.is_chain()
+    assert links.sizes[-1][1] - links.sizes[-2][1] == pytest.approx(600, abs=50)
+
+
 def test_what_is_set_on_arrays_and_tensors(program) -> None:
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
 
