@@ -148,6 +148,7 @@ class Case:
         self.trail: list[Argument] = []
         self.so_far: Verdict | None = None
         self.tail: int | None = None
+        self.coarse: Decision | None = None
 
     @cached_property
     def fit(self) -> RegimeFit:

@@ -146,7 +146,7 @@ def _by_readings(case: Case) -> Decision:
         return found
     if found.verdict is not Verdict.LEAK:
         found = _by_waves(case, found)
-    return found if found.verdict is Verdict.LEAK else _settled(case, found)
+    return found if found.verdict is Verdict.LEAK else _overall(case, _settled(case, found))
 
 
 def _by_regimes(case: Case) -> Decision:
@@ -219,7 +219,7 @@ def _no_growth(case: Case) -> Argument:
 
 def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     """The first decision, corrected by a line through coarse blocks."""
-    coarse = _weigh(case, window)
+    coarse = case.coarse = _weigh(case, window)
     if coarse.verdict is not Verdict.LEAK:
         # (The trend that made it uncertain is this line.)
         negligible = coarse.is_stable and first.reason is Reason.UNCERTAIN_TREND
@@ -228,6 +228,14 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     if surely and (case.last_share < case.policy.common.short_share or not first.is_stable):
         return coarse
     return _open(first, window.argument) if first.is_stable else first
+
+
+def _overall(case: Case, found: Decision) -> Decision:
+    """Of growth that is open, what it is as a whole says more than its last few readings."""
+    coarse = case.coarse
+    if coarse is None or found.verdict is not Verdict.INCONCLUSIVE or found.reason not in _PENDING:
+        return found
+    return coarse if coarse.reason is Reason.STILL_CLIMBING else found
 
 
 def _without_last(case: Case, look: str) -> ends.Without:

@@ -52,7 +52,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.INDEX,
         _ranked(
             "cycle cycles sample samples dump round rounds run index idx i n row loop repeat load"
-            " reload reloads operation operations fit fits build builds no"
+            " reload reloads operation operations fit fits build builds trial trials fold folds"
+            " experiment experiments model models pass passes attempt attempts no"
         ),
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
