@@ -162,13 +162,16 @@ class Prior:
     """Odds of leak to warm-up, by how long and how regularly memory has grown."""
 
     median_steps: float = number(
-        60.0, "steps, requests or ticks", "that half of all warm-ups grow for", CORPUS
+        60.0, "steps or requests", "that half of all warm-ups grow for", CORPUS
     )
     median_s: float = number(
         80.0, "s", "the same on an axis of time: workers touch a dataset for 70 s", CORPUS
     )
     median_epochs: float = number(1.2, "epochs", "the same: caches, first evaluations", CORPUS)
     median_cycles: float = number(3.0, "cycles", "the same for a repeated operation", CORPUS)
+    tick_s: float = number(
+        8.0, "s", "between two looks of a monitor, which are one to sixty: their geometric mean"
+    )
     shape: float = number(1.5, "1", "of the survival function of lengths", CORPUS)
     shape_s: float = number(
         0.75, "1", "the same for time and requests: services take up to four hours", CORPUS
@@ -203,16 +206,15 @@ class Prior:
         """Survival of a warm-up's growth on this kind of axis."""
         regular, exact = self.regular_odds, self.exact_odds
         match kind:
-            # Monitors look every one to sixty seconds: as long as of steps, which last as long.
-            case AxisKind.STEP | AxisKind.TICK:
+            case AxisKind.STEP:
                 return WarmupLength(median=self.median_steps, shape=self.shape)
             case AxisKind.EPOCH:
                 return WarmupLength(
                     median=self.median_epochs, shape=self.shape, regular_odds=regular
                 )
-            case AxisKind.SECONDS:
+            case AxisKind.SECONDS | AxisKind.TICK:
                 return WarmupLength(
-                    median=self.median_s,
+                    median=self.median_s / (self.tick_s if kind is AxisKind.TICK else 1),
                     shape=self.shape_s,
                     regular_odds=self.regular_odds_s,
                     paced_odds=self.paced_odds,
