@@ -248,8 +248,8 @@ def leaking_by_names(metrics: Leaking | None, found: GrowthCause | None) -> Leak
 def watching(verdict: Verdict, recorded: Sequence[ProcessHolders]) -> tuple[str, ...]:
     """Notes of how long lines were watched, which takes time, in a recording that leaks."""
     return tuple(
-        f"{one.process or one.pid}: lines were watched for {one.watched_steps} steps "
-        f"({one.watched_s:.1f} s)"
+        f"{one.process or one.pid}: lines were watched for {one.watched_steps} "
+        f"{'step' if one.watched_steps == 1 else 'steps'} ({one.watched_s:.1f} s)"
         for one in recorded
         if verdict is Verdict.LEAK and one.watched_steps
     )
