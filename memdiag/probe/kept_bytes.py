@@ -45,7 +45,7 @@ _TENSOR_IN_MALLOC, _TENSOR_IN_PYTHON = 357, 80
 _ARRAY_BYTES = 112
 _FUNCTION_BYTES, _FRAME_BYTES = 150, 400
 # Limits of one object, and of the time for one place. Heuristic.
-_MOST_OBJECTS, _MOST_NODES, _LONGEST_S = 10_000, 300, 0.02
+_MOST_OBJECTS, _LONGEST_S = 10_000, 0.02
 _CHECK_EVERY = 32
 # Items that are measured together: what they share is counted once. Heuristic.
 _NEWEST = 20
@@ -110,6 +110,7 @@ class Arrays:
         self._storage, self._device = base.untyped_storage, base.device.__get__
         self._address, self._bytes = storage.data_ptr, storage.nbytes
         self._node, self._is_view = base.grad_fn.__get__, base._is_view
+        self._base = base._base.__get__
         self._version, self._hooks = base._version.__get__, base._backward_hooks.__get__
         self._is_inference = getattr(base, "is_inference", lambda _: False)
         self._layout, self._strided = base.layout.__get__, torch.strided
@@ -211,14 +212,16 @@ class Arrays:
     def node(self, tensor: Any) -> Any:
         """The autograd node that made a tensor, None without one.
 
-        Not of a view that was changed in place: torch would make the node anew, and warn. Beside a
-        graph that is too deep, only few: `has_unread_graph` is true of the others.
+        Of a view whose memory was changed in place, the node of what it is a view of: torch might
+        make its own anew, and warn. Beside a graph that is too deep, only few: `has_unread_graph`
+        is true of the others.
         """
         try:
-            is_view = self._is_view(tensor) and self._version(tensor)
-            if is_view or self._is_inference(tensor) or self._is_leaf(tensor):
-                return None
-            if not may_read_node():
+            if self._is_view(tensor) and self._version(tensor):
+                tensor = self._base(tensor)
+                if not self.is_tensor(type(tensor)):
+                    return None
+            if self._is_inference(tensor) or self._is_leaf(tensor) or not may_read_node():
                 return None
             return self._node(tensor)
         except ours(Exception):
@@ -315,12 +318,11 @@ class Kept:
         self._all_held.append(self._held)
         self._until_s = thread_time() + longest_s
         self.has_graph = self.has_unread_graph = False
-        self.nodes = self._most_nodes = 0
+        self.nodes = 0
 
     def add(self, thing: Any) -> None:
         """Count an object and what hangs on it."""
         todo, most = [thing], len(self.found) + _MOST_OBJECTS
-        self._most_nodes = self.nodes + _MOST_NODES
         # (The list grows in the loop. The nearest come first: of a chain that is cut off, each link
         # has been counted with what it keeps.)
         for number, one in enumerate(todo, 1):
@@ -506,7 +508,7 @@ class Kept:
         for node in nodes:
             found[id(node)] = 0
             is_checked = self.nodes % _CHECK_EVERY == _CHECK_EVERY - 1
-            if self.nodes >= self._most_nodes or (is_checked and self.is_over()):
+            if is_checked and self.is_over():
                 break
             self._held.append(node)
             if type(node).__name__ == "AccumulateGrad":
