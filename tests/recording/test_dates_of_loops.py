@@ -67,3 +67,31 @@ def test_a_date_that_begins_with_its_day_is_no_process(tmp_path: Path) -> None:
     ]
     (series,) = read_log(tmp_path, lines).series
     assert np.diff(series.x).tolist() == [60] * (N - 1)
+
+
+def test_pmon_with_dates_passes_midnight(tmp_path: Path) -> None:
+    lines = [
+        "#Date       Time        gpu         pid   type     fb   ccpm    command",
+        "#YYYYMMDD   HH:MM:SS    Idx           #    C/G     MB     MB    name",
+    ]
+    for n in range(N):
+        moment = f"{20240811 + (50 + n) // 60}   {(23 + (50 + n) // 60) % 24:02}:{(50 + n) % 60:02}"
+        lines.append(f" {moment}:00      0       1988     G     96      0    Xorg           ")
+        lines.append(f" {moment}:00      0      77120     C   {2204 + n}      0    python3        ")
+    recording = read_log(tmp_path, lines)
+    series = series_of(recording, "vram_bytes", "python3")
+    assert series.y.tolist() == [(2204 + n) * MIB for n in range(N)]
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+
+
+def test_days_without_marks_beside_times(tmp_path: Path) -> None:
+    lines = [f"202402{28 + n // 2},{12 * (n % 2):02}:00:00,{500 + n}" for n in range(4)]
+    lines += [f"202403{1 + n // 2:02},{12 * (n % 2):02}:00:00,{504 + n}" for n in range(8)]
+    (series,) = read_log(tmp_path, ["date,time,rss_mb", *lines]).series
+    assert np.diff(series.x).tolist() == [43200] * 11
+
+
+def test_days_without_marks_are_no_seconds(tmp_path: Path) -> None:
+    lines = [f"202402{20 + n},{500 + n}" for n in range(10)]
+    (series,) = read_log(tmp_path, ["date,rss_mb", *lines]).series
+    assert series.axis.kind is AxisKind.INDEX
