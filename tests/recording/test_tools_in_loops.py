@@ -118,6 +118,23 @@ def test_statistics_of_tracemalloc_that_come_again_are_series(tmp_path: Path) ->
     assert set(found["/lib/cache.py:137"]) == {512 * 1024}
 
 
+@pytest.mark.parametrize(
+    "total", ["[{n:6}] current={mb}.4 MB; peak={mb}.9 MB", "batch {n}: {mb}.4 MB in use"]
+)
+def test_totals_between_statistics_of_tracemalloc_are_the_series(
+    tmp_path: Path, total: str
+) -> None:
+    lines = [total.format(n=100 * n, mb=30 + n) for n in range(1, 25)]
+    for at in range(20, 0, -5):
+        lines.insert(at, "  top: /srv/app/cache.py:41: size=47.3 MiB, count=24219, average=88 B")
+    recording = read_log(tmp_path, lines)
+    series = recording.series[0]
+    assert series.y.tolist() == [(30 + n) * 1e6 + 4e5 for n in range(1, 25)]
+    assert series.x.tolist() == [100 * n for n in range(1, 25)]
+    assert any("cache.py" in note for note in recording.notes)
+    assert not any("cache.py" in str(one.process) for one in recording.series)
+
+
 def test_statistics_of_tracemalloc_at_one_moment_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="one moment"):
         read_log(tmp_path, [f"/app/a.py:{n}: size=4 KiB, count=1, average=4 B" for n in range(N)])

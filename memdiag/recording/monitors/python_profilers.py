@@ -9,6 +9,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.monitors.line_tools import table_of_lines
 from memdiag.recording.monitors.samplings import Row, all_lines
+from memdiag.recording.parsing.column_vocabulary import IN_USE, MEMORY
 from memdiag.recording.tables.table import Table
 
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
@@ -17,6 +18,9 @@ _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(
 # `/app/feed.py:118: size=4.1 MiB (+4.1 MiB), count=28758 (+28758), average=148 B`
 _TRACED = re.compile(r"\s*(\S.{0,200}:[0-9]+): size=([0-9.]+ [KMGT]?i?B)\b.*")
 _TIMES_AT_LEAST = 4
+_LONGEST = 400
+_AMOUNT = re.compile(r"[0-9] ?[KMGT]?i?B\b|[0-9]{5}")
+_WORD = re.compile("[a-z]+")
 
 
 def is_mprof(source: Source) -> bool:
@@ -65,10 +69,20 @@ def read_psrecord(source: Source) -> Table:
 
 
 def is_traced(source: Source) -> bool:
-    """Return True if a line of code comes again and again in the head. (Once, it is a listing.)"""
-    rows = map(_traced, source.head().split("\n"))
+    """Return True if a line of code comes again and again in the head (once, it is a listing), and
+    more often than amounts of all memory between the statistics.
+    """
+    lines = source.head().split("\n")
+    rows = [_traced(line) for line in lines]
     often = Counter(row["container"] for row in rows if row is not None)
-    return max(often.values(), default=0) >= _TIMES_AT_LEAST
+    totals = sum(row is None and _is_total(line) for row, line in zip(rows, lines, strict=True))
+    return max(often.values(), default=0) >= max(_TIMES_AT_LEAST, totals + 1)
+
+
+def _is_total(line: str) -> bool:
+    """Return True for `current=38.4 MB; peak=47.4 MB` and `RSS 412 MB`."""
+    words = _WORD.findall(line[:_LONGEST].lower())
+    return not (MEMORY | IN_USE).isdisjoint(words) and _AMOUNT.search(line) is not None
 
 
 def read_traced(source: Source) -> Table | None:
