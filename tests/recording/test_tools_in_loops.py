@@ -118,6 +118,43 @@ def test_statistics_of_tracemalloc_that_come_again_are_series(tmp_path: Path) ->
     assert set(found["/lib/cache.py:137"]) == {512 * 1024}
 
 
+def _profiled(first: int, name: str, mib: int) -> str:
+    return (
+        f"Line #    Mem usage    Increment  Occurrences   Line Contents\n{'=' * 61}\n"
+        f"{first:6}    {mib}.9 MiB    {mib}.9 MiB           1   @profile\n"
+        f"{first + 1:6}                                         def {name}(path):\n"
+        f"{first + 2:6}    {mib + 90}.5 MiB     90.6 MiB           1       rows = read(path)\n"
+        f"{first + 3:6}    {mib + 20}.5 MiB    -70.0 MiB           1       del rows\n\n"
+    )
+
+
+def test_tables_of_memory_profiler_are_a_series_of_calls(tmp_path: Path) -> None:
+    lines = [f"{_profiled(41, 'load', 300 + n)}batch {n} of 12 done" for n in range(N)]
+    (series,) = read_log(tmp_path, ["Filename: etl/process.py\n", *lines]).series
+    assert (series.process, series.axis.name) == ("etl/process.py:41", "operation")
+    assert series.y.tolist() == pytest.approx([(300.9 + n) * MIB for n in range(N)])
+    assert series.x.tolist() == list(range(N))
+
+
+def test_functions_in_tables_of_memory_profiler_are_different_series(tmp_path: Path) -> None:
+    lines = [_profiled(60, "once", 700)]
+    for n in range(N):
+        lines += [_profiled(9, "inner", 400 + 2 * n), _profiled(41, "outer", 500 + n)]
+    recording = read_log(tmp_path, ["Filename: etl/process.py\n", *lines])
+    found = {str(one.process): one.y[np.isfinite(one.y)] for one in recording.series}
+    assert {name: len(y) for name, y in found.items()} == {
+        "etl/process.py:9": N,
+        "etl/process.py:41": N,
+    }
+    assert found["etl/process.py:9"][1] == pytest.approx(402.9 * MIB)
+
+
+def test_a_few_tables_of_memory_profiler_are_refused(tmp_path: Path) -> None:
+    tables = [_profiled(9 + 9 * n, "load", 300) for n in range(6)]
+    with pytest.raises(ReadError, match="one moment"):
+        read_log(tmp_path, ["Filename: etl/process.py\n", *tables])
+
+
 @pytest.mark.parametrize(
     "total", ["[{n:6}] current={mb}.4 MB; peak={mb}.9 MB", "batch {n}: {mb}.4 MB in use"]
 )
