@@ -104,6 +104,26 @@ def test_what_micropython_uses_is_read_below_other_results(tmp_path: Path) -> No
     assert series.y[:2].tolist() == [42000, 42001]
 
 
+def _footprint(mb: int) -> str:
+    rule = "=" * 70
+    return (
+        f"{rule}\nPython [4471]: 64-bit    Footprint: {mb} MB (16384 bytes per page)\n{rule}\n\n"
+        f"  Dirty      Clean  Reclaimable    Regions    Category\n"
+        f"    ---        ---          ---        ---    ---\n"
+        f" {mb - 70} MB        0 B          0 B         95    MALLOC_LARGE\n"
+        f"  51 MB        0 B       128 KB         41    MALLOC_SMALL\n"
+        f'  19 MB        0 B          0 B       1020    untagged ("VM_ALLOCATE")\n\n'
+        f"Auxiliary data:\n    phys_footprint_peak: {mb + 3} MB\n"
+    )
+
+
+def test_footprints_of_macos(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, [_footprint(608 + 97 * n) for n in range(9)])
+    assert _column(recording, "Footprint").y.tolist() == [(608 + 97 * n) * 1e6 for n in range(9)]
+    assert _column(recording, "peak").y.tolist() == [(611 + 97 * n) * 1e6 for n in range(9)]
+    assert any("0 B" in note for note in recording.notes)
+
+
 def _traced(n: int) -> str:
     return (
         f"=== round {n}\n/app/feed.py:118: size={4 + n}.5 MiB (+1 MiB), count=9 (+9), average=1 B\n"

@@ -68,7 +68,7 @@ _HEADING_ENDS = re.compile("[:|=0-9]")
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
 MEMORY_WORD = re.compile(
-    r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
+    r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card|footprint)\b"
 )
 # The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
 _NUMBERED = re.compile(r"(?:(\w+) )?\b([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?\s*$")
