@@ -264,6 +264,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("nvidia-smi-listing", nvidia_smi.has_listings, nvidia_smi.read_listings),
     _signed("mprof", python_profilers.is_mprof, python_profilers.read_mprof),
     _signed("psrecord", python_profilers.is_psrecord, python_profilers.read_psrecord),
+    _signed("memory-profiler", python_profilers.is_profiled, python_profilers.read_profiled),
     _signed("tracemalloc", python_profilers.is_traced, python_profilers.read_traced),
     _signed("processes", process_tables.has_processes, process_tables.read_processes),
     _signed("ps", is_ps, read_ps),

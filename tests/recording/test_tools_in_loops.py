@@ -104,6 +104,26 @@ def test_what_micropython_uses_is_read_below_other_results(tmp_path: Path) -> No
     assert series.y[:2].tolist() == [42000, 42001]
 
 
+def _footprint(mb: int) -> str:
+    rule = "=" * 70
+    return (
+        f"{rule}\nPython [4471]: 64-bit    Footprint: {mb} MB (16384 bytes per page)\n{rule}\n\n"
+        f"  Dirty      Clean  Reclaimable    Regions    Category\n"
+        f"    ---        ---          ---        ---    ---\n"
+        f" {mb - 70} MB        0 B          0 B         95    MALLOC_LARGE\n"
+        f"  51 MB        0 B       128 KB         41    MALLOC_SMALL\n"
+        f'  19 MB        0 B          0 B       1020    untagged ("VM_ALLOCATE")\n\n'
+        f"Auxiliary data:\n    phys_footprint_peak: {mb + 3} MB\n"
+    )
+
+
+def test_footprints_of_macos(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, [_footprint(608 + 97 * n) for n in range(9)])
+    assert _column(recording, "Footprint").y.tolist() == [(608 + 97 * n) * 1e6 for n in range(9)]
+    assert _column(recording, "peak").y.tolist() == [(611 + 97 * n) * 1e6 for n in range(9)]
+    assert any("0 B" in note for note in recording.notes)
+
+
 def _traced(n: int) -> str:
     return (
         f"=== round {n}\n/app/feed.py:118: size={4 + n}.5 MiB (+1 MiB), count=9 (+9), average=1 B\n"
@@ -116,6 +136,60 @@ def test_statistics_of_tracemalloc_that_come_again_are_series(tmp_path: Path) ->
     found = {one.process: one.y[np.isfinite(one.y)] for one in recording.series}
     assert found["/app/feed.py:118"].tolist() == [(4.5 + n) * MIB for n in range(N)]
     assert set(found["/lib/cache.py:137"]) == {512 * 1024}
+
+
+def _profiled(first: int, name: str, mib: int) -> str:
+    return (
+        f"Line #    Mem usage    Increment  Occurrences   Line Contents\n{'=' * 61}\n"
+        f"{first:6}    {mib}.9 MiB    {mib}.9 MiB           1   @profile\n"
+        f"{first + 1:6}                                         def {name}(path):\n"
+        f"{first + 2:6}    {mib + 90}.5 MiB     90.6 MiB           1       rows = read(path)\n"
+        f"{first + 3:6}    {mib + 20}.5 MiB    -70.0 MiB           1       del rows\n\n"
+    )
+
+
+def test_tables_of_memory_profiler_are_a_series_of_calls(tmp_path: Path) -> None:
+    lines = [f"{_profiled(41, 'load', 300 + n)}batch {n} of 12 done" for n in range(N)]
+    (series,) = read_log(tmp_path, ["Filename: etl/process.py\n", *lines]).series
+    assert (series.process, series.axis.name) == ("etl/process.py:41", "operation")
+    assert series.y.tolist() == pytest.approx([(300.9 + n) * MIB for n in range(N)])
+    assert series.x.tolist() == list(range(N))
+
+
+def test_functions_in_tables_of_memory_profiler_are_different_series(tmp_path: Path) -> None:
+    lines = [_profiled(60, "once", 700)]
+    for n in range(N):
+        lines += [_profiled(9, "inner", 400 + 2 * n), _profiled(41, "outer", 500 + n)]
+    recording = read_log(tmp_path, ["Filename: etl/process.py\n", *lines])
+    found = {str(one.process): one.y[np.isfinite(one.y)] for one in recording.series}
+    assert {name: len(y) for name, y in found.items()} == {
+        "etl/process.py:9": N,
+        "etl/process.py:41": N,
+    }
+    assert found["etl/process.py:9"][1] == pytest.approx(402.9 * MIB)
+
+
+def test_a_few_tables_of_memory_profiler_are_refused(tmp_path: Path) -> None:
+    tables = [_profiled(9 + 9 * n, "load", 300) for n in range(6)]
+    with pytest.raises(ReadError, match="one moment"):
+        read_log(tmp_path, ["Filename: etl/process.py\n", *tables])
+
+
+@pytest.mark.parametrize(
+    "total", ["[{n:6}] current={mb}.4 MB; peak={mb}.9 MB", "batch {n}: {mb}.4 MB in use"]
+)
+def test_totals_between_statistics_of_tracemalloc_are_the_series(
+    tmp_path: Path, total: str
+) -> None:
+    lines = [total.format(n=100 * n, mb=30 + n) for n in range(1, 25)]
+    for at in range(20, 0, -5):
+        lines.insert(at, "  top: /srv/app/cache.py:41: size=47.3 MiB, count=24219, average=88 B")
+    recording = read_log(tmp_path, lines)
+    series = recording.series[0]
+    assert series.y.tolist() == [(30 + n) * 1e6 + 4e5 for n in range(1, 25)]
+    assert series.x.tolist() == [100 * n for n in range(1, 25)]
+    assert any("cache.py" in note for note in recording.notes)
+    assert not any("cache.py" in str(one.process) for one in recording.series)
 
 
 def test_statistics_of_tracemalloc_at_one_moment_are_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log
 
 from memdiag.errors import ReadError
 from memdiag.recording.read import read
@@ -64,3 +65,35 @@ def test_a_sum_of_promtool_has_no_name(tmp_path: Path) -> None:
     log.write_text("\n".join(['{pod="web-0"} =>', *rows]) + "\n", "utf-8")
     (one,) = read(str(log)).series
     assert (one.unit.value, one.y[0]) == ("bytes", pages(3)(0))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "19:{n:02}  thumbs.py  {mb} MB   cpu {cpu}%",
+        "[19:{n:02}] nginx: {mb} MB (cpu {cpu}%)",
+        "19:{n:02} plex {mb} MB {cpu}% CPU",
+        "19:{n:02} thumbs.py {mb} MB",
+    ],
+)
+def test_the_size_of_a_process_is_memory(tmp_path: Path, line: str) -> None:
+    text = [line.format(n=5 * n, mb=1150 + n, cpu=3 + n * 7 % 30) for n in range(12)]
+    posted = ["[quote]can you post the numbers?[/quote]", "[code]", *text, "[/code]"]
+    (series,) = read_log(tmp_path, posted).series
+    assert series.y.tolist() == [(1150 + n) * 1e6 for n in range(12)]
+    assert np.diff(series.x).tolist() == [300] * 11
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "19:{n:02} saved weights {mb} MB",
+        "19:{n:02} wrote {mb} MB, cpu {cpu}%",
+        "19:{n:02} downloaded {mb} MB, cpu {cpu}%",
+        "19:{n:02} packaged app.jar {mb} MB by build.py",
+    ],
+)
+def test_the_size_of_what_a_process_writes_is_not(tmp_path: Path, line: str) -> None:
+    text = [line.format(n=5 * n, mb=1150 + n, cpu=3 + n * 7 % 30) for n in range(12)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, text)

@@ -10,6 +10,7 @@ from binascii import a2b_qp
 from memdiag.recording.inputs.php_dumps import with_dumped_names
 from memdiag.recording.inputs.python_session import with_names
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
+from memdiag.recording.inputs.table_titles import with_titles
 
 _FENCE = re.compile(
     rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
@@ -114,8 +115,10 @@ def unwrapped(text: bytes) -> bytes:
 
 
 def _named(lines: list[bytes]) -> list[bytes]:
-    """The lines, with the names of what was called before the numbers below."""
-    return with_dumped_names(with_names(with_commands_names(lines)))
+    """The lines, with the names of what was called before the numbers below, or of a title above a
+    table.
+    """
+    return with_titles(with_dumped_names(with_names(with_commands_names(lines))))
 
 
 def _decoded(text: bytes) -> bytes:

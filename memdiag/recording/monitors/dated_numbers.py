@@ -6,7 +6,7 @@ import re
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.samplings import clock_in
+from memdiag.recording.monitors.samplings import clock_in, moment_in
 from memdiag.recording.tables.table import Table
 
 _ALONE = re.compile(r"\s*[0-9][0-9,_]*\.?[0-9]*\s*(?:[KMGT]i?)?B?\s*")
@@ -30,7 +30,7 @@ def read_dated(source: Source) -> Table:
         if _ALONE.fullmatch(line):
             rows.append((time, line.strip()))
         else:
-            time = clock_in(line) or time
+            time = moment_in(line) or time
     times, readings = zip(*rows, strict=True)
     columns = (pl.Series(times), pl.Series(readings))
     return Table(names=("time", "memory"), columns=columns, first_line=None)

@@ -52,7 +52,7 @@ _DMON_NAMES = {
     "command": "process",
 }
 _DMON_NAMES |= {"entity": "gpu", "fbusd": "vram_mib", "fbfre": "vram_free_mib"}
-_DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
+_DMON_NAMES |= {"name": "process", "time": "time", "mem": "bandwidth"}
 # `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
 _SCREEN = b"| NVIDIA-SMI "
 _SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"

@@ -48,7 +48,6 @@ _NAMED_AMOUNT = re.compile(
 _DATE_TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[ T]+[0-9]{1,2}:[0-9]{2}")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")
 _TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
 _APART = re.compile(r"\S(?: {2,}|\t+)\S")
 _LONGEST_HEADER = 400
@@ -169,9 +168,6 @@ def _moment(line: str) -> str:
     """The time in a line, "" if there is none."""
     if not clock_in(line):
         return ""
-    stamp = _STAMP.search(line)
-    if stamp is not None:
-        return stamp[0]
     return moment_in(line) if _IN_WORDS.search(line) else line.strip()
 
 

@@ -27,18 +27,22 @@ _MONTH_AND_DAY = re.compile(
 )
 _YEAR = re.compile(r"(?<![0-9:.])20[0-9]{2}(?![0-9:])")
 _DAY = re.compile(r"(?<![0-9.])([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})(?![0-9.])")
+_YEAR_FIRST = re.compile(r"(?<![0-9])(20[0-9]{2})[-/]([0-9]{1,2})[-/]([0-9]{1,2})(?![0-9])")
 _LONGEST_MOMENT = 400
 # This share of the moves of a clock may be back, as in `tables.axis`.
 _BACKWARDS = 0.05
-# Hours and minutes alone on a line.
-_MINUTES = re.compile(r"\W*([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?\W*")
+# Hours and minutes alone on a line, or behind a date.
+_HOUR_AND_MINUTE = r"([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?"
+_MINUTES = re.compile(rf"\W*{_HOUR_AND_MINUTE}\W*")
+_ANY_DATE = r"(?<![0-9])[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}"
+_DATE_AND_MINUTES = re.compile(rf"{_ANY_DATE}(?:T| {{1,3}}){_HOUR_AND_MINUTE}(?![0-9:])")
 
 
 def table_of_blocks(
     lines: Iterable[Line], rows_of: Callable[[Header, Sequence[str]], list[Row]]
 ) -> Table | None:
-    """One table of all blocks, with the time of day before each of them, else its number; None
-    without rows.
+    """One table of all blocks, with the date and time before each of them, or the time of day if
+    some have no date, else its number; None without rows.
     """
     rows: list[Row] = []
     header: Header = []
@@ -57,19 +61,32 @@ def table_of_blocks(
     if not rows:
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
-    frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
-    if "time" in names and goes_back(frame["time"].drop_nulls().to_list()):
-        return Table.of(frame.drop("time"))  # of other lines between the tables
-    return Table.of(frame.drop(TICK) if "time" in names else frame)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    if "time" not in names:
+        return Table.of(pl.DataFrame(columns))
+    columns["time"] = _of_one_kind(columns["time"])
+    times = [time for time in columns["time"] if time]
+    # Times may be of other lines between the tables, or of what is around them all.
+    is_of_others = goes_back(times) or len(set(times)) < min(sample, 2)
+    return Table.of(pl.DataFrame(columns).drop("time" if is_of_others else TICK))
 
 
-def goes_back(clocks: Sequence[str]) -> bool:
-    """Return True if more than a few of the moves of these times of day are back, and not over
-    midnight.
+def _of_one_kind(times: Sequence[str | None]) -> list[str | None]:
+    """The times, without their dates if some have none."""
+    are_dated = all(" " in time for time in times if time)
+    return [time if are_dated or not time else time.split(" ")[-1] for time in times]
+
+
+def goes_back(times: Sequence[str]) -> bool:
+    """Return True if more than a few of the moves of these dates, or times of day, are back, and
+    not over midnight.
     """
-    found = (_CLOCK.match(clock) for clock in clocks)
-    times = [60 * int(one[1]) + int(one[2]) for one in found if one is not None]
-    moves = [b - a for a, b in pairwise(times) if a != b]
+    if all(_YEAR_FIRST.match(time) for time in times):
+        onwards = [a < b for a, b in pairwise(times) if a != b]
+        return onwards.count(False) > _BACKWARDS * len(onwards)
+    found = (_CLOCK.match(time) for time in times)
+    minutes = [60 * int(one[1]) + int(one[2]) for one in found if one is not None]
+    moves = [b - a for a, b in pairwise(minutes) if a != b]
     back = sum(-_HALF_DAY_MIN < move < 0 for move in moves)
     return back > _BACKWARDS * len(moves)
 
@@ -77,7 +94,7 @@ def goes_back(clocks: Sequence[str]) -> bool:
 def clock_in(line: str) -> str:
     """The time of day in a line on a 24-hour clock, "" if there is none."""
     with_seconds = _TIME.search(line)
-    found = with_seconds or _MINUTES.fullmatch(line)
+    found = with_seconds or _MINUTES.fullmatch(line) or _DATE_AND_MINUTES.search(line)
     if found is None:
         return ""
     hour = int(found[1])
@@ -87,12 +104,15 @@ def clock_in(line: str) -> str:
 
 
 def moment_in(line: str) -> str:
-    """The date and time of day in a line, as `Wed Oct 2 08:59:47 CEST 2024`, `08:59:47.390 CEST Wed
-    Oct 2 2024` and `02.10.2024 08:59:47`; only the time of day without a date, "" without either.
+    """The date and time of day in a line, as `2024-10-02 08:59`, `Wed Oct 2 08:59:47 CEST 2024`,
+    `08:59:47.390 CEST Wed Oct 2 2024` and `02.10.2024 08:59:47`; only the time of day without a
+    date, "" without either.
     """
     clock, line = clock_in(line), line[:_LONGEST_MOMENT]
     if not clock:
         return ""
+    if (date := _YEAR_FIRST.search(line)) is not None:
+        return f"{date[1]}-{int(date[2]):02d}-{int(date[3]):02d} {clock}"
     if (day := _DAY.search(line)) is not None:
         return f"{day[3]}-{int(day[2]):02d}-{int(day[1]):02d} {clock}"
     month, year = _MONTH_AND_DAY.search(line), _YEAR.search(line)
@@ -102,10 +122,11 @@ def moment_in(line: str) -> str:
 
 
 def _clock(line: str, header: Header) -> str:
-    """The time of day that `date` or top printed; "" in a process's row, which has CPU time."""
+    """The time that `date` or top printed; "" in a process's row, which has CPU time."""
     names, words = [name.lower() for name in header], line.split()
     at = names.index("pid") if "pid" in names else len(words)
-    return "" if at < len(words) and words[at].isdigit() else clock_in(line)
+    is_row = len(words) >= len(names) and at < len(words) and words[at].isdigit()
+    return "" if is_row else moment_in(line)
 
 
 def header_of(line: str) -> Header:

@@ -15,7 +15,7 @@ from memdiag.recording.parsing.number_marks import (
     has_marks_of_thousands,
     plain,
 )
-from memdiag.recording.parsing.timestamps import is_clock, seconds_of, spans_of
+from memdiag.recording.parsing.timestamps import is_clock, seconds_of, spans_of, with_marked_days
 from memdiag.values import units
 from memdiag.values.measurements import Unit
 
@@ -39,6 +39,7 @@ _SPREAD = r"\s*(?:±|\+/?-)\s*[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
 _OF_TOTAL = r"^([^/A-Za-z]*[0-9])\s*/\s*[0-9][0-9.,]*\s*([A-Za-z]+)"
 _WITH_UNIT = re.compile(_UNIT)
 _PERHAPS_BYTES = re.compile(r"[0-9.,_]\s*[BKMGTPbkmgtp]")
+_DAYS_IN_DIGITS = 1900_01_01, 2099_12_31
 _CELL_LENGTH = 200
 _LOOKED_AT = 2000
 _MOST = 1e30
@@ -104,8 +105,7 @@ def to_seconds(column: Column, factor: float) -> Floats:
 
     Times since 1970 are turned into times since the first reading.
     """
-    if not isinstance(column, np.ndarray) and column.dtype == pl.String:
-        text = column.str.strip_chars()
+    if (text := times_as_text(column)) is not None:
         if is_clock(text.head(_LOOKED_AT)) or is_clock(text):
             return seconds_of(text)
         if np.isfinite(spans := spans_of(text)).any():
@@ -113,6 +113,20 @@ def to_seconds(column: Column, factor: float) -> Floats:
     values = to_numbers(column).values
     since_first = since_first_of_1970(values, factor)
     return values * factor if since_first is None else since_first
+
+
+def times_as_text(column: Column) -> pl.Series | None:
+    """The texts of a time column, and of its numbers if all are days: `20240811`. None for other
+    numbers.
+    """
+    if isinstance(column, np.ndarray):
+        return None
+    if column.dtype == pl.String:
+        return with_marked_days(column.str.strip_chars())
+    if not column.dtype.is_integer() or not column.is_between(*_DAYS_IN_DIGITS).all():
+        return None
+    days = with_marked_days(column.cast(pl.String))
+    return days if is_clock(days) else None
 
 
 def since_first_of_1970(values: Floats, factor: float = 1.0) -> Floats | None:

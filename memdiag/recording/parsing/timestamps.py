@@ -28,6 +28,8 @@ _CLOCK = re.compile(
 _NO_SECONDS = r"^((?:.*[T ])?[0-9]{1,2})[:h.]([0-9]{2})(?: Uhr)?$"
 _DATE_NO_SECONDS = r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{2})$"
 _HALF = r"\s?([AaPp])[Mm]$"
+# `20240811`, of which the digits have no marks between them.
+_DAY_IN_DIGITS = r"^((?:19|20)[0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
 
 
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
@@ -86,6 +88,13 @@ def is_clock(text: pl.Series) -> bool:
 def is_date_alone(text: pl.Series) -> bool:
     """Return True if all cells are dates without a time of day."""
     return bool(text.str.contains(rf"{_DAY_AND_MONTH}$|^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$").all())
+
+
+def with_marked_days(text: pl.Series) -> pl.Series:
+    """The cells with `2024-08-11` for `20240811`, if all of them are such days."""
+    if text.null_count() == len(text) or not text.str.contains(rf"{_DAY_IN_DIGITS}$").all():
+        return text
+    return text.str.replace(_DAY_IN_DIGITS, "${1}-${2}-${3}")
 
 
 def is_time_alone(text: pl.Series) -> bool:

@@ -15,6 +15,7 @@ from memdiag.recording.parsing.cells import (
     has_numbers,
     holds_bytes,
     since_first_of_1970,
+    times_as_text,
     to_numbers,
     to_seconds,
 )
@@ -438,9 +439,10 @@ def _is_fraction(values: Floats) -> bool:
 def _date_and_time(table: Table, meanings: list[Meaning]) -> Candidate | None:
     """The clock of a column of dates and one of times of day beside each other."""
     clocks = [
-        (at, as_series(table.columns[at]).str.strip_chars())
+        (at, text)
         for at, meaning in enumerate(meanings)
-        if meaning.axis is AxisKind.SECONDS and is_text(table.columns[at])
+        if meaning.axis is AxisKind.SECONDS
+        and (text := times_as_text(table.columns[at])) is not None
     ]
     date = next((one for one in clocks if is_date_alone(one[1])), None)
     time = next((one for one in clocks if is_time_alone(one[1])), None)

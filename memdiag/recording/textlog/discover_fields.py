@@ -68,11 +68,16 @@ _HEADING_ENDS = re.compile("[:|=0-9]")
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
 MEMORY_WORD = re.compile(
-    r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
+    r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card|footprint)\b"
 )
 # The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
 _NUMBERED = re.compile(r"(?:(\w+) )?\b([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?\s*$")
 _NUMBERED_WITHIN = 64
+# What has the size beside the load of a processor, or behind a script's name, is a process.
+_LOAD = re.compile(r"(?i)\bcpu\W{0,3}[0-9.]{1,6}\s?%|[0-9]\s?%\s?cpu\b")
+_SCRIPT = re.compile(r"\w\.py\b")
+# "wrote 412 MB, cpu 22%", "downloaded 412 MB".
+_DID = re.compile(r"(?:ed|\bwrote|\bsent|\bgot)$")
 # What is counted as steps and has a size of its own.
 _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
 _SIZED |= frozenset({"message", "messages"})
@@ -368,11 +373,13 @@ def _is_of_device(words: Sequence[str]) -> bool:
 
 def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
     """Return True if most of the sizes follow the name or the number of what may have a size:
-    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, an amount of a total, or
-    what comes again with its number: "web-0: 1.2 GiB, web-1: 1.1 GiB".
+    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, a process, an amount of a
+    total, or what comes again with its number: "web-0: 1.2 GiB, web-1: 1.1 GiB".
     """
     if field.alike:
         return False
+    is_script = _SCRIPT.search(field.name) is not None
+    did = _DID.search(" ".join(take_apart(field.name).words)) is not None
     found = things = 0
     for line in lines:
         if (place := field.find(line)) is not None:
@@ -380,6 +387,7 @@ def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
             thing = _numbered(line[:start]) if field.is_guessed else field.name
             is_part = OF_TOTAL.match(line[end:].lstrip().removeprefix(unit)) is not None
             found += 1
+            is_part |= is_script or (_LOAD.search(line) is not None and not did)
             things += bool(thing) and not is_part and _has_size(thing)
     return things * 2 > found
 
