@@ -11,6 +11,7 @@ import gc
 import sys
 import types
 from collections import deque
+from math import inf
 from time import thread_time
 
 from .graph_descent import Descent, has_deep_graph, may_follow, may_read_node
@@ -46,6 +47,8 @@ _ARRAY_BYTES = 112
 _FUNCTION_BYTES, _FRAME_BYTES = 150, 400
 # Limits of one object, and of the time for one place. Heuristic.
 _MOST_OBJECTS, _LONGEST_S = 10_000, 0.02
+# Nodes of one graph while there is a graph that is too deep, beside which few may be followed.
+_BESIDE_DEEP = 300
 _CHECK_EVERY = 32
 # Items that are measured together: what they share is counted once. Heuristic.
 _NEWEST = 20
@@ -504,11 +507,12 @@ class Kept:
         if not may_follow(0):
             self.has_unread_graph = True
             return
+        most = self.nodes + _BESIDE_DEEP if has_deep_graph() else inf
         nodes = Descent([root], without=found)
         for node in nodes:
             found[id(node)] = 0
             is_checked = self.nodes % _CHECK_EVERY == _CHECK_EVERY - 1
-            if is_checked and self.is_over():
+            if self.nodes >= most or (is_checked and self.is_over()):
                 break
             self._held.append(node)
             if type(node).__name__ == "AccumulateGrad":
