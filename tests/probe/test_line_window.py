@@ -196,7 +196,7 @@ net = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Dropout(0.1), torch.
 optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
 def train():
     losses = []
-    for step in range(6000):
+    for step in range(12000):
         x = torch.randn(32, 16)
         loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
         optimizer.zero_grad()
