@@ -248,7 +248,6 @@ def walk_figures(rows: Sequence[Judged]) -> Iterator[tuple[str, bool]]:
     if leaks:
         yield f"From the walks alone, {len(leaks)} programs that leak:\n", True
         yield figure("holder right", leaks, lambda r: r.holder_right, 0.80)
-        yield "", True
 
 
 def figure(
@@ -270,7 +269,7 @@ def document(
     yield from (text for text, _ in figures(rows))
     if walked := list(walk_figures(judged(truths, outcomes, "walks"))):
         yield ""
-        yield from (text for text, _ in walked[:-1])
+        yield from (text for text, _ in walked)
     yield from costs(outcomes)
     yield ""
     yield "| program | set | verdict | kind | line | holder | bytes per step | true | |"

@@ -683,7 +683,7 @@ class NameWalk:
         """What an instance of a class refers to, in fields without a known name."""
         found = [one for one in inside if not issubclass(type(one), type) and one is not attributes]
         if MAY_LACK_DICTIONARY and len(found) == 1 and type(found[0]) is dict:
-            # (Links have the place that they have where there is no dictionary yet.)
+            # Links get the same place as those of objects that have no dictionary yet.
             found = [*(one for one in found[0].values() if type(one) is kind), *found]
         for value in found:
             self._put(value, place, ("inside", simple_name(type(value))), weight, depth, about)
