@@ -124,6 +124,12 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
     return by_cause(truth, end, found)
 
 
+def auto(truth: Truth, folder: Path) -> Outcome:
+    """`memdiag run` without an option: the verdict, and the first culprit."""
+    end, found = recorded(truth, folder)
+    return by_cause(truth, end, found)
+
+
 def walks(truth: Truth, folder: Path) -> Outcome:
     """`memdiag run`: what its walks along the names say alone, without the lines that it followed
     and the allocations that it recorded.
@@ -308,6 +314,7 @@ def outcome_of(end: Ended, **fields: Any) -> Outcome:
 
 TOOLS: dict[str, Callable[[Truth, Path], Outcome]] = {
     "memdiag": memdiag,
+    "auto": auto,
     "walks": walks,
     "alone": alone,
     "memray": memray,

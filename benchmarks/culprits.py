@@ -2,7 +2,8 @@
 
     python benchmarks/culprits.py [--only PROGRAM ...]
                                   [--set first|held_back|unseen|unseen_2|...|unseen_24]
-                                  [--tools memdiag,walks,alone,memray,scalene,tracemalloc,objgraph]
+                                  [--tools memdiag,auto,walks,alone,memray,scalene,tracemalloc,
+                                           objgraph]
                                   [--packages DIR] [--jobs 1] [--results FILE] [--resume] [--write]
     python benchmarks/culprits.py --measure [--only PROGRAM ...]
 
@@ -11,6 +12,8 @@ it says against truths.toml and the markers in the programs. Bars, over the prog
 right in 95%, line right in 90% (of the store, or of the creation where nothing in the program
 stores), holder right in 90%, bytes per step within 15%. Of the others no culprit may be named.
 Each set has figures of its own; docs/culprits.md says what was known of it when it was first run.
+
+`auto` is `memdiag run` without an option, which spends less on it: the same figures.
 
 `walks` is `memdiag run` without an option, and what its walks along the names say alone: what lines
 that run and recorded allocations have shown is left out of the recording (the lines of places with
@@ -119,7 +122,7 @@ def main() -> int:
         (tool, truth)
         for truth in truths
         for tool in options.tools
-        if truth.leaks or tool == "memdiag"
+        if truth.leaks or tool in ("memdiag", "auto")
     ]
     known = earlier(options.results) if options.resume else []
     names = {truth.name for truth in truths}
@@ -138,7 +141,7 @@ def main() -> int:
             kept.flush()
             outcomes.append(outcome)
             print(described(outcome), flush=True)
-    of_walks = list(walk_figures(judged(truths, outcomes, "walks")))
+    others = list(other_figures(truths, outcomes))
     tables = {PEER_TABLE: "\n".join(peers(truths, outcomes))}
     if "memdiag" in options.tools and not tables[PEER_TABLE]:
         tables[TABLES] = "\n".join(document(truths, outcomes, lacking))
@@ -147,8 +150,8 @@ def main() -> int:
             print("\n" + text)
             write(marker, text) if options.write else None
     if TABLES not in tables:
-        print("\n" + "\n".join(text for text, _ in of_walks))
-    all_figures = [*figures(judged(truths, outcomes)), *of_walks]
+        print("\n" + "\n".join(text for text, _ in others))
+    all_figures = [*figures(judged(truths, outcomes)), *others]
     return 0 if all(right for _, right in all_figures) else 1
 
 
@@ -242,10 +245,15 @@ def figures(rows: Sequence[Judged]) -> Iterator[tuple[str, bool]]:
     yield f"* a culprit named on a program that does not leak: {named} of {len(healthy)}", not named
 
 
-def walk_figures(rows: Sequence[Judged]) -> Iterator[tuple[str, bool]]:
-    """The same for what the walks say alone; nothing where they were not asked."""
-    leaks = [row for row in rows if row.truth.leaks and row.counts]
-    if leaks:
+def other_figures(
+    truths: Sequence[Truth], outcomes: Sequence[Outcome]
+) -> Iterator[tuple[str, bool]]:
+    """The same without an option, and for what the walks say alone; nothing where not run."""
+    if by_default := judged(truths, outcomes, "auto"):
+        yield "Without an option (`memdiag run`):\n", True
+        yield from figures(by_default)
+    walked = judged(truths, outcomes, "walks")
+    if leaks := [row for row in walked if row.truth.leaks and row.counts]:
         yield f"From the walks alone, {len(leaks)} programs that leak:\n", True
         yield figure("holder right", leaks, lambda r: r.holder_right, 0.80)
 
@@ -267,9 +275,9 @@ def document(
     if len(rows) < len(truths):
         yield f"Not run as a whole: {len(rows)} of {len(truths)} programs.\n"
     yield from (text for text, _ in figures(rows))
-    if walked := list(walk_figures(judged(truths, outcomes, "walks"))):
+    if others := list(other_figures(truths, outcomes)):
         yield ""
-        yield from (text for text, _ in walked)
+        yield from (text for text, _ in others)
     yield from costs(outcomes)
     yield ""
     yield "| program | set | verdict | kind | line | holder | bytes per step | true | |"

@@ -13,6 +13,7 @@ import sys
 from _thread import get_ident
 from time import monotonic, thread_time
 
+from .allocation_tracing import AllocationTracing
 from .guard import ours
 from .program_code import is_users
 
@@ -48,7 +49,7 @@ class AllocationRecording:
         """step_s: how long steps take. is_host, is_device: which memory grows."""
         self._step_s = step_s
         self._thread = get_ident()
-        self._began_s, self._step_began_s = monotonic(), thread_time()
+        self._began_s = monotonic()
         self._steps = 0
         self._before: list[InUse] = []
         self.is_closed = False
@@ -64,6 +65,7 @@ class AllocationRecording:
                 continue  # not supported, or in use by the program
         if not self._recorders:
             self.is_closed = True
+        self._step_began_s = thread_time()  # without what beginning takes
 
     def is_too_slow(self) -> bool:
         """Return True if this step has taken too much CPU time, or all of it too long."""
@@ -262,13 +264,9 @@ class Traces:
     kind = "native"
 
     def __init__(self, is_too_slow: Callable[[], bool]) -> None:
-        import tracemalloc
-
-        if tracemalloc.is_tracing():
-            raise RuntimeError
-        self._module = tracemalloc
         self._is_too_slow = is_too_slow
-        tracemalloc.start(_TRACED_FRAMES)
+        self._tracing = AllocationTracing(_TRACED_FRAMES)
+        self._module = self._tracing.module
         self._is_ours = True
 
     def in_use(self) -> InUse:
@@ -290,7 +288,7 @@ class Traces:
     def close(self) -> None:
         if self._is_ours:
             self._is_ours = False
-            self._module.stop()
+            self._tracing.stop()
 
 
 class DeviceHistory:

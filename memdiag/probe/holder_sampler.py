@@ -63,6 +63,9 @@ _ALWAYS_FIRST_COUNT_S, _SOONER = 0.5, 1.2
 # that nothing explains, and by what this is divided where the walk did not come to the end of all
 # names. Heuristic: half of the visits of a walk, which takes 20 ms longer.
 _MORE_ITEMS, _FEWER = 10_000, 16
+# Walks after which young generators are looked for, whether memory grows or not. Heuristic: a loop
+# that has just begun.
+_FIRST_WALKS = 3
 # Part of the growth that nothing explains that a class of objects has to hold. Heuristic.
 _LEAST_PART = 0.05
 # What a place has grown by since it was found counts for at most so many times as much. Heuristic.
@@ -339,10 +342,13 @@ class HolderSampler:
         walk = self._walk(arrays, frames, until_s)
         self._walks.append((number, *now))
         spent_s = 0.0
-        unexplained = 0.0 if then is not None else self._unexplained(walk)
-        if unexplained:
+        unexplained = 0.0 if then is not None else self._unexplained()
+        if unexplained and self._is_due_beside(walk):
             self._more_items = self._possible_items
             spent_s = self._look_beside(walk, arrays, unexplained)
+        elif then is None and (unexplained or number <= _FIRST_WALKS) and walk.has_all_names:
+            never_raises(self._unnamed.look_at_young_generators)(walk.seen)
+        _keep_first_names(walk.found, self._growing)
         nodes: set[int] = set()
         for place, found in walk.found.items():
             _mark_seen(place, number)
@@ -427,12 +433,15 @@ class HolderSampler:
         except ours(Exception):
             return 0
 
-    def _unexplained(self, walk: NameWalk) -> float:
+    def _is_due_beside(self, walk: NameWalk) -> bool:
+        _, is_look, is_count = self._due()
+        return is_count or (is_look and walk.has_all_names)
+
+    def _unexplained(self) -> float:
         """Bytes by which memory has grown, if that is more than twice what the places keep that
         have grown until the walk before; else 0."""
         # (Not within a window, whose steps are slow already.)
-        _, is_look, is_count = self._due()
-        if self._windows.is_open or not (is_count or (is_look and walk.has_all_names)):
+        if self._windows.is_open:
             return 0.0
         middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
         if min(middle[3:5] + last[3:5]) < 0:  # not read
@@ -540,6 +549,26 @@ def _measured(place: Place, found: Found, arrays: Arrays, counted: Kept) -> dict
         about["container"] = ""
     about["is_estimated"] = found.is_estimated
     return about
+
+
+def _keep_first_names(found: dict[Place, Found], growing: Sequence[Place]) -> None:
+    """Count a container that grows at the place where it was found first, whatever name leads to it
+    in this walk: of a generator or of a function that it calls, by which of them runs.
+    """
+    first_places = {
+        place.first_object: place
+        for place in growing
+        if place.unit == "items" and place not in found
+    }
+    for place, one in list(found.items()):
+        if place not in found or not one.is_container or len(one.samples) != 1:
+            continue
+        first = first_places.get(id(one.samples[0]))
+        # (Else the address is that of another container now.)
+        if first is not None and one.items >= first.sizes[-1][1]:
+            found[first] = found.pop(place)
+            for below in [other for other in found if place in other.path()]:
+                del found[below]
 
 
 def _order(place: Place) -> tuple[int, int]:

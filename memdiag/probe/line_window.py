@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import allocate_lock, get_ident
+from _thread import _count, allocate_lock, get_ident
 from time import monotonic
 
 from .kept_bytes import Arrays
@@ -82,6 +82,7 @@ class LineWindow:
         self._last: dict[int, Line | None] = {}
         self._begun: set[tuple[int, int]] = set()
         self._thread, self._main_thread = get_ident(), main_thread
+        self._threads, self._had_others = 0, False
         self._lines: Any = None
         self._line_counts: dict[int, int] = {}
         self._left_out = 0
@@ -104,11 +105,18 @@ class LineWindow:
 
     @property
     def sees_all_threads(self) -> bool:
-        """Return False if other threads may run lines of the program that are not followed."""
-        return bool(self._lines.sees_all_threads) or not any(
-            _may_run_program(top)
-            for thread, top in sys._current_frames().items()
-            if thread != self._thread
+        """Return False if other threads may have run lines of the program that are not followed."""
+        self._look_for_others()
+        return not self._had_others
+
+    def _look_for_others(self) -> None:
+        self._had_others = self._had_others or (
+            not self._lines.sees_all_threads
+            and any(
+                _may_run_program(top)
+                for thread, top in sys._current_frames().items()
+                if thread != self._thread
+            )
         )
 
     def begin(self) -> str:
@@ -255,6 +263,9 @@ class LineWindow:
             return
         began_s = monotonic()
         self._is_reading = True
+        if _count() != self._threads:  # threads may live for less than a step
+            self._threads = _count()
+            self._look_for_others()
         if line is not None and frame.f_code is line[0]:
             self._begun.add((id(line[0]), line[1]))
         try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _OLDEST_FIRST = ((2,), (1,), (0,))
+_YOUNG = _OLDEST_FIRST[1:]
 # Tuples within tuples, of which what refers to the outer one is looked for.
 _MOST_NESTED = 2
 
@@ -38,6 +39,11 @@ def objects_of(known: Collection[int]) -> list[Any]:
     have survived most collections.
     """
     return _in_one_call(list, 2, partial(_of_classes, known))
+
+
+def young_objects_of(known: Collection[int]) -> list[Any]:
+    """The same of those that have survived fewer collections than most."""
+    return _in_one_call(list, 2, partial(_of_classes, known), _YOUNG)
 
 
 def objects_at(identities: Collection[int], known: Collection[int]) -> list[Any]:
@@ -97,15 +103,19 @@ def tasks_with(things: list[Any]) -> list[Any]:
 
 
 def _in_one_call(
-    collect: Callable[[Any], T], count: int, things: Callable[..., Iterator[Any]]
+    collect: Callable[[Any], T],
+    count: int,
+    things: Callable[..., Iterator[Any]],
+    generations: tuple[tuple[int], ...] = _OLDEST_FIRST,
 ) -> T:
     """Collect things in one call. A collection meanwhile could run code of the program.
 
     things: called with `count` listings of all objects. These are alike but for the youngest, which
     are made meanwhile. (One listing and `tee` would hold itself, as the objects of `tee` are among
     those listed.) They are read to their ends, where they let go of all: they hold themselves, too.
+    generations: of the collector, those whose objects are listed.
     """
-    listings = [chain.from_iterable(starmap(gc.get_objects, _OLDEST_FIRST)) for _ in range(count)]
+    listings = [chain.from_iterable(starmap(gc.get_objects, generations)) for _ in range(count)]
     ends = [compress(one, repeat(False)) for one in listings]
     was_enabled = gc.isenabled()
     gc.disable()

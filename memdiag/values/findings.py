@@ -377,6 +377,7 @@ class Fix(enum.Enum):
     NO_TRACEBACK = "no_traceback"  # an exception without its traceback
     REMOVE_HOOK = "remove_hook"  # keep the handle, and handle.remove()
     REMOVE_HANDLER = "remove_handler"  # add a handler or callback once, or remove it
+    NEW_OPTIMIZER = "new_optimizer"  # a group of parameters ends with the optimizer
     CACHE_SIZE = "cache_size"  # lru_cache with maxsize
     FIXED_SHAPES = "fixed_shapes"  # few shapes for a function that is compiled for each
     CLOSE_FIGURE = "close_figure"  # plt.close(figure)

@@ -246,6 +246,26 @@ def test_objects_that_callbacks_keep() -> None:
     assert found.fix is Fix.REMOVE_HANDLER
 
 
+def test_the_state_of_an_optimizer_counts_for_the_groups_of_its_parameters() -> None:
+    optimizer = Name(kind="local", name="optimizer", owner="main", file="/train.py")
+    groups, state = (
+        (optimizer, Name(kind="attribute", name=name, owner="Adam"))
+        for name in ("param_groups", "state")
+    )
+    found = caused(
+        in_process(
+            holder("", GROWING, 200.0, path=groups),
+            holder("", history(0, 1000, 2000, 3000, 4000), 2400.0, path=state, lines=()),
+        )
+    )
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.line == 9
+    assert culprit.holder.startswith("list `optimizer.param_groups`")
+    assert culprit.bytes_per_step == pytest.approx(200 + 2 * 2400)
+    assert found.fix is Fix.NEW_OPTIMIZER
+
+
 def test_lines_that_get_less_or_more_than_what_grows_are_not_named_nor_two() -> None:
     for sizes in ((2000.0,), (20_000.0, 1000.0), (5000.0, 5100.0)):
         found = caused(native(*sizes))

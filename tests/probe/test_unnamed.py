@@ -114,6 +114,27 @@ def test_generators_are_found_without_a_comparison_of_lengths(program) -> None:
     assert not unnamed.look_at_generators({})
 
 
+def test_young_generators_are_found_unless_everything_is_young(program) -> None:
+    run_in(program, "def produce():\n  while True:\n    yield")
+    unnamed = Unnamed()
+    running = program.produce()
+    next(running)
+    assert unnamed.look_at_young_generators({})
+    assert running in [one() for one in unnamed.objects]
+    gc.collect()
+    assert not Unnamed().look_at_young_generators({})
+    gc.disable()
+    try:
+        another = program.produce()
+        next(another)
+        objects = [[] for _ in range(100_000)]
+        assert not unnamed.look_at_young_generators({})
+        assert another not in [one() for one in unnamed.objects]
+        del objects
+    finally:
+        gc.enable()
+
+
 def test_generators_that_delegate_to_each_other_are_a_place_that_grows(program) -> None:
     run_in(
         program,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from memdiag.analysis.attribution.known_sizes import activation_of, as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
 from memdiag.analysis.cause.holder_words import words
+from memdiag.analysis.cause.optimizer_state import with_state
 from memdiag.analysis.cause.size_history import Points, placed, since, still_grows
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.kept_by_names import late_rate
@@ -309,6 +310,7 @@ def _places(one: ProcessHolders, leak: _Leak) -> tuple[list[_Found], float]:
         and (per_x := late_rate(points)) is not None
         and per_x > 0
     ]
+    grown = with_state(grown)
     if any(holder.hiding_per_unit for holder, _ in grown):
         grown = [(holder, per_x) for holder, per_x in grown if not _is_views(holder)]
     small = max((holder.small_bytes for holder, _ in grown), default=0.0) or BLOCK_BYTES

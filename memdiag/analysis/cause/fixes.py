@@ -16,6 +16,7 @@ _BY_ATTRIBUTE = (
     ("callbacks", Fix.REMOVE_HANDLER),
     ("figs", Fix.CLOSE_FIGURE),
     ("queue", Fix.CONSUME),
+    ("param_groups", Fix.NEW_OPTIMIZER),
 )
 _BY_ROOT = {
     UNREACHED: Fix.BREAK_CYCLE,

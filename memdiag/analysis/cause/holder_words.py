@@ -43,7 +43,7 @@ def place(path: Sequence[Name]) -> str:
     root, *rest = _as_written(path)
     held = _root(root)
     if rest:
-        held = f"{_owner(rest)}held by {held} `{root.name}`"
+        held = f"{_owner(rest)}held by {held} `{root.name}{'()' if _is_generator(root) else ''}`"
     return f"`{expression(path)}`, {held}"
 
 
@@ -118,5 +118,10 @@ def _root(root: Name) -> str:
     if root.kind == "global":
         return f"global of {root.owner}" if root.owner else "global"
     if root.kind == "inside":
-        return "unnamed"
+        return "generator" if _is_generator(root) else "unnamed"
     return f"local variable of {root.owner}()" if root.owner else "local variable"
+
+
+def _is_generator(root: Name) -> bool:
+    """Return True for a generator that a loop of the program runs over, without a name."""
+    return root.kind == "inside" and bool(root.file)

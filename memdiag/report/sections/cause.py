@@ -41,6 +41,10 @@ _FIXES = {
     ),
     Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
     Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
+    Fix.NEW_OPTIMIZER: (
+        "an optimizer keeps each group of parameters and its state: create a new one for the "
+        "parameters that are still trained, or delete the group and its state"
+    ),
     Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
     Fix.FIXED_SHAPES: (
         "call it with few shapes (pad to a multiple), and pass what changes as an array: each "
