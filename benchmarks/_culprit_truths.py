@@ -19,7 +19,7 @@ else:
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "fixtures" / "programs" / "leaks"
 MEASURED = PROGRAMS / "bytes_per_step.json"
-SETS = ("first", "held_back", "unseen", *(f"unseen_{number}" for number in range(2, 25)))
+SETS = ("first", "held_back", "unseen", *(f"unseen_{number}" for number in range(2, 26)))
 _STEPS = re.compile(r'"--steps", type=int, default=(\d+)')
 
 

@@ -1,7 +1,7 @@
 """Does memdiag name the line that leaks, and who holds the memory? And do other tools?
 
     python benchmarks/culprits.py [--only PROGRAM ...]
-                                  [--set first|held_back|unseen|unseen_2|...|unseen_24]
+                                  [--set first|held_back|unseen|unseen_2|...|unseen_25]
                                   [--tools memdiag,auto,walks,alone,memray,scalene,tracemalloc,
                                            objgraph]
                                   [--packages DIR] [--jobs 1] [--results FILE] [--resume] [--write]

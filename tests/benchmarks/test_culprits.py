@@ -112,9 +112,18 @@ def test_walks_alone_know_no_line_that_was_seen_to_run() -> None:
 
 def test_bar_of_the_walks_is_that_of_the_holder() -> None:
     right = Outcome(program="p", tool="walks", holder="list `kept`, local of train()")
-    lines = [*culprits.walk_figures([judged(right), judged(Outcome(program="p", tool="walks"))])]
+    wrong = Outcome(program="q", tool="walks")
+    truths = [truth(), truth(name="q")]
+    lines = [*culprits.other_figures(truths, [right, wrong])]
     assert [met for text, met in lines if "holder" in text] == [False]
-    assert all(met for _, met in culprits.walk_figures([judged(right)]))
+    assert all(met for _, met in culprits.other_figures(truths[:1], [right]))
+
+
+def test_without_an_option_the_bars_are_the_same() -> None:
+    outcome = Outcome(program="p", tool="auto", verdict="leak", kind="tensors")
+    lines = dict(culprits.other_figures([truth()], [outcome]))
+    assert lines["* line right: 0 of 1 (0%; bar: 90%) MISSED"] is False
+    assert lines["* kind right: 1 of 1 (100%; bar: 95%)"] is True
 
 
 def test_all_programs_are_known_and_marked() -> None:
