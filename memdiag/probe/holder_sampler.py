@@ -41,6 +41,8 @@ VERSION = 1
 # beyond it. A walk takes 4 ms beside torch, 40 ms with 10,000 objects of modules. Heuristic.
 SHARE = 0.0004
 ALWAYS_SHARE = 0.02
+# While memory grows: walks of 40 ms are six in half a minute, not three. Heuristic.
+_SHARE_IF_GROWING = 0.004
 CREDIT_S = 0.12
 _AT_LEAST_S = 0.2
 # Between walks the sizes of what grows are read through their names: share of the time, what may be
@@ -245,7 +247,7 @@ class HolderSampler:
         began_s = thread_time()
         beside_s = self._looked()
         cost_s = thread_time() - began_s - beside_s
-        self._spacing.took(cost_s, cost_s)
+        self._spacing.took(cost_s, cost_s, _SHARE_IF_GROWING if self._is_growing() else 0.0)
         grown = {
             place: self._growth(place)
             for place in self._growing
@@ -257,6 +259,11 @@ class HolderSampler:
             self._consider_activations()
         if in_program and not self._windows.is_open and not self._windows.is_wanted:
             self._consider_recording()
+
+    def _is_growing(self) -> bool:
+        """Return True if memory has grown steadily since the middle of the walks."""
+        kept = sum(map(self._growth, self._growing))
+        return max(kept, growth_in_use(self._walks)) > _LEAST_UNEXPLAINED
 
     def _consider_activations(self) -> None:
         """Look at the outputs of modules for a step if a place keeps tensors."""

@@ -412,6 +412,15 @@ class Kept:
             self._has_traceback = self._has_traceback or kind is types.TracebackType
             if gc.is_tracked(one) or kind in (tuple, dict):
                 todo += gc.get_referents(one)
+            if issubclass(kind, dict):
+                todo += self._texts_of_keys(one)
+
+    def _texts_of_keys(self, one: Any) -> list[Any]:
+        """The keys of a dictionary of texts, which the collector does not see. None where the first
+        one is known: records have the same keys.
+        """
+        keys = list(dict.keys(one))
+        return keys if keys and type(keys[0]) is str and id(keys[0]) not in self.found else []
 
     def _count_code(self, one: Any, kind: type, todo: list[Any]) -> None:
         found = self.found

@@ -27,11 +27,15 @@ class Spacing:
             self.began_s, self._due_s = now_s, now_s + self._at_least_s
         return now_s >= self._due_s
 
-    def took(self, cost_s: float, next_s: float) -> None:
-        """Set when the work is due again: it took `cost_s`, and will take `next_s`."""
+    def took(self, cost_s: float, next_s: float, share: float = 0.0) -> None:
+        """Set when the work is due again: it took `cost_s`, and will take `next_s`.
+
+        share: of the time, for now, if that is larger.
+        """
         now_s = monotonic()
         self.spent_s += cost_s
+        share = max(share, self._share)
         # The next one must fit into the share of all time until then.
-        enough_s = self.began_s + (self.spent_s + next_s - self._credit_s) / self._share
-        apart_s = min((now_s - self.began_s) * _PART_OF_AGE, next_s / self._share)
+        enough_s = self.began_s + (self.spent_s + next_s - self._credit_s) / share
+        apart_s = min((now_s - self.began_s) * _PART_OF_AGE, next_s / share)
         self._due_s = max(now_s + max(self._at_least_s, apart_s), enough_s)

@@ -266,6 +266,16 @@ def test_the_state_of_an_optimizer_counts_for_the_groups_of_its_parameters() -> 
     assert found.fix is Fix.NEW_OPTIMIZER
 
 
+def test_growth_that_was_judged_by_time_is_explained_by_growth_per_second() -> None:
+    by_time = Axis(name="time_s", kind=AxisKind.SECONDS)
+    growth = interval(5200.0 / STEP_S)
+    leak = replace(finding("malloc_bytes", 5200.0), axis=by_time, growth_per_x=growth)
+    found = caused(in_process(holder("losses", GROWING)), by=(leak,))
+    assert found is not None
+    assert found.share_explained == pytest.approx(5000 / 5200, rel=0.01)
+    assert found.culprits[0].bytes_per_step == pytest.approx(5000)
+
+
 def test_lines_that_get_less_or_more_than_what_grows_are_not_named_nor_two() -> None:
     for sizes in ((2000.0,), (20_000.0, 1000.0), (5000.0, 5100.0)):
         found = caused(native(*sizes))

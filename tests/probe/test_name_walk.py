@@ -889,6 +889,19 @@ def test_bytes_per_item_leave_out_what_the_items_share() -> None:
     assert each == pytest.approx(4000 + 112 + 200, rel=0.15)
 
 
+@pytest.mark.parametrize("kind", [dict, collections.Counter])
+def test_texts_that_are_keys_count_unless_the_items_share_them(kind: type) -> None:
+    def row(number: int) -> dict[str, int]:
+        return kind({f"a word of row {number}, {n}": n for n in range(20)})
+
+    words = row(0)
+    (own, shared) = [row(n) for n in range(80)], [kind(words) for _ in range(80)]
+    size = sys.getsizeof(own[-1])
+    texts = sum(map(sys.getsizeof, own[-1]))
+    assert per_item([own], Arrays())["bytes"] == pytest.approx(size + texts, rel=0.2)
+    assert per_item([shared], Arrays())["bytes"] == pytest.approx(size, rel=0.05)
+
+
 def test_what_is_in_use_elsewhere_counts_for_the_items() -> None:
     latest: dict[int, bytearray] = {}
     rows = []

@@ -17,7 +17,7 @@ from memdiag.analysis.attribution.known_sizes import activation_of, as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
 from memdiag.analysis.cause.holder_words import words
 from memdiag.analysis.cause.optimizer_state import with_state
-from memdiag.analysis.cause.size_history import Points, placed, since, still_grows
+from memdiag.analysis.cause.size_history import Points, on_axis, placed, since, still_grows
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.kept_by_names import late_rate
 from memdiag.analysis.decision.across.series_set import SeriesSet
@@ -126,7 +126,7 @@ def cause(
     leak = _Leak(
         findings=findings,
         subject=findings[decided_by],
-        series=series[decided_by],
+        series=on_axis(series[decided_by], findings[decided_by].axis),
         leaking=leaking,
         parts=_parts(findings[decided_by], growth, recorded),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from memdiag.values.holders import Size
-from memdiag.values.measurements import Series
+from memdiag.values.measurements import Axis, AxisKind, Series
 
 # The growth of the last part of a history, beside that of all of it, that counts as still growing.
 # Heuristic: a cache that fills grows ever more slowly.
@@ -18,6 +19,13 @@ _ALIKE = 0.5
 
 Points = Sequence[tuple[float, float]]
 """Positions on an axis, and the sizes there."""
+
+
+def on_axis(series: Series, axis: Axis) -> Series:
+    """The series on the axis that it was judged on: time, where few of its readings have steps."""
+    if axis.kind is AxisKind.SECONDS and series.at_s is not None:
+        return replace(series, axis=axis, x=series.at_s)
+    return series
 
 
 def placed(sizes: Sequence[Size], series: Series, *, only_within: bool = False) -> Points:

@@ -47,7 +47,7 @@ _READS = frozenset(dir(builtins)) - {"setattr"}
 # Points: how certain it is that a line of this form adds. Heuristic: a form that always adds to
 # what it names has more than all that is known of where the line is.
 _ADDING, _REBINDING, _RELATED, _CALLING, _PASSING, _BINDING = 20, 18, 16, 9, 5, 6
-_HERE, _SAME_FILE, _IN_LOOP, _ONCE, _OTHER_NAME = 6, 2, 1, -8, -4
+_HERE, _SAME_FILE, _IN_LOOP, _ONCE, _OTHER_NAME = 6, 2, 1, -13, -4
 _LEAST = 5
 # The attribute of torch's leaves whose graph leads back to them, and the call that binds it so.
 _GRADIENT, _BINDS_GRADIENT = "grad", ("backward", "create_graph")
