@@ -233,6 +233,8 @@ class HolderSampler:
         self._look_due_s, self._count_due_s = self._first_look_s, self._first_count_s
         self._growing: list[Place] = []
         self._more_items, self._possible_items = 0, _MORE_ITEMS
+        # Else one look would be the reason for the next.
+        self._own_bytes = 0
         self._windows = LineWindows(self._session, self._places, self._unnamed)
         self._recording: AllocationRecording | None = None
         self._recordings = 0
@@ -344,7 +346,7 @@ class HolderSampler:
     def _look(self, then: Any, frames: Sequence[Any], until_s: float) -> float:
         """Walk, and look beside the names if need be; the seconds of the latter."""
         number = self._number = self._number + 1
-        now = (self._session.step_now(), monotonic(), *self._session.schedule.in_use_now())
+        now = (self._session.step_now(), monotonic(), *self._in_use_now())
         arrays = Arrays()
         walk = self._walk(arrays, frames, until_s)
         self._walks.append((number, *now))
@@ -417,6 +419,7 @@ class HolderSampler:
         """Look beside the names for what has grown by so many bytes; the seconds that it takes."""
         began_s = thread_time()
         age_s, is_look, is_count = self._due()
+        before, *_ = self._in_use_now()
         try:
             if is_look and walk.has_all_names:
                 self._look_due_s = _LATER * age_s
@@ -432,7 +435,17 @@ class HolderSampler:
             if self._attempts_beside.failed(error):
                 text = f"the look beside the program's names failed ({type(error).__name__})"
                 self._session.note(text, "cause")
+        after, *_ = self._in_use_now()
+        if min(before, after) >= 0:  # else not read
+            self._own_bytes += after - before
         return thread_time() - began_s
+
+    def _in_use_now(self) -> tuple[int, int, int]:
+        """What malloc has in use without what looks have left, Python's blocks, and the memory of
+        devices; each is negative if it is not read.
+        """
+        malloc, blocks, on_devices = self._session.schedule.in_use_now()
+        return malloc - self._own_bytes if malloc >= 0 else malloc, blocks, on_devices
 
     def _model_bytes(self) -> int:
         try:
@@ -445,15 +458,20 @@ class HolderSampler:
         return is_count or (is_look and walk.has_all_names)
 
     def _unexplained(self) -> float:
-        """Bytes by which memory has grown, if that is more than twice what the places keep that
-        have grown until the walk before; else 0."""
+        """Bytes by which memory has grown and still grows, if that is more than twice what the
+        places keep that have grown until the walk before; else 0.
+        """
         # (Not within a window, whose steps are slow already.)
         if self._windows.is_open:
             return 0.0
-        middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
-        if min(middle[3:5] + last[3:5]) < 0:  # not read
+        number = len(self._walks)
+        middle, later, last = (self._walks[at] for at in (number // 2, 3 * number // 4, -1))
+        if min(middle[3:5] + later[3:5] + last[3:5]) < 0:  # not read
             return 0.0
-        grown = last[3] - middle[3] + (last[4] - middle[4]) * ring_format.BLOCK_BYTES
+        grown = _in_use(last) - _in_use(middle)
+        if last[3] != later[3]:  # (else malloc was not read again)
+            # What has filled since then grows no more.
+            grown = min(grown, 2 * (_in_use(last) - _in_use(later)))
         kept = sum(map(self._growth, self._growing))
         return grown if grown > max(_LEAST_UNEXPLAINED, 2 * kept) else 0.0
 
@@ -576,6 +594,11 @@ def _keep_first_names(found: dict[Place, Found], growing: Sequence[Place]) -> No
             found[first] = found.pop(place)
             for below in [other for other in found if place in other.path()]:
                 del found[below]
+
+
+def _in_use(walk: tuple[int, int, float, int, int, int]) -> int:
+    """Bytes that malloc and Python's own allocator had in use at a walk."""
+    return walk[3] + walk[4] * ring_format.BLOCK_BYTES
 
 
 def _order(place: Place) -> tuple[int, int]:

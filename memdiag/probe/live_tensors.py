@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import gc
 import sys
-from itertools import chain, compress, islice, starmap, tee, zip_longest
+from itertools import compress, islice, starmap, tee, zip_longest
 from operator import mul, not_
 from sys import getrefcount
 
 from . import young_garbage
 from .graph_descent import followed, has_deep_graph, most_levels
 from .ring_format import ABSENT
+from .tracked_objects import objects_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ class TensorCount:
         asked = self._tensors.look_for_kinds()
         referring = self.running.referring()
         counts = self._look(readings, garbage, at_step=at_step)
-        if not counts:
-            # Before Python 3.9 instances may not refer to their class: check all objects.
+        if not counts and sys.version_info < (3, 9):
+            # Instances may not refer to their class: check all objects.
             self._tensors.refer = False
             counts = self._look(readings, garbage, at_step=at_step)
             self._tensors.refer = not counts
@@ -253,11 +254,8 @@ class _Tensors:
         """All instances of exactly these classes."""
         if self.refer:
             return _of_types(kinds, iter(gc.get_referrers(*kinds)))
-        return _of_types(kinds, _all_objects())
-
-
-def _all_objects() -> Iterator[Any]:
-    return chain.from_iterable(starmap(gc.get_objects, _GENERATIONS))
+        # (`tee` would be among all objects, and so hold itself, and with it all others.)
+        return iter(objects_of(frozenset(map(id, kinds))))
 
 
 def _of_types(kinds: Sequence[type], objects: Iterable[Any]) -> Iterator[Any]:

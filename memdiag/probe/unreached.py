@@ -15,6 +15,7 @@ import gc
 import sys
 import types
 import weakref
+from array import array
 from collections import Counter
 from itertools import takewhile
 from math import inf
@@ -86,6 +87,9 @@ class Unreached:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._looks: list[tuple[int, Counter[int]]] = []
+        # The same between looks, of what may still be of interest. (Counters of all classes would
+        # be thousands of objects: memory that seems to be the program's.)
+        self._before: list[tuple[int, array[int], array[int]]] = []
         self.found: dict[Place, dict[str, Any]] = {}
         self._classes: dict[Place, int] = {}
         self._reached: set[int] = set()  # classes of which a name leads to some objects
@@ -93,7 +97,7 @@ class Unreached:
     @property
     def looks(self) -> int:
         """How many there were."""
-        return len(self._looks)
+        return len(self._before)
 
     def look(
         self,
@@ -109,23 +113,52 @@ class Unreached:
         has not found all that names lead to, only what it has found shows what leads to them.
         longest_s: CPU time for the search for what refers to them.
         """
+        self._looks = [
+            (at, Counter(dict(zip(classes, counts)))) for at, classes, counts in self._before
+        ]
+        try:
+            self._look(number, walk, arrays, least_bytes, longest_s)
+        finally:
+            self._before = [
+                (at, array("q", counts), array("q", counts.values()))
+                for at, counts in self._of_interest()
+            ]
+            self._looks = []
+
+    def _of_interest(self) -> list[tuple[int, Counter[int]]]:
+        """The looks without the classes that have not had more objects at each."""
+        if len(self._looks) < 2:
+            return self._looks
+        kept = {_CALLBACKS, *self._classes.values(), *self._rising()}
+        return [
+            (at, Counter({key: counts[key] for key in kept if key in counts}))
+            for at, counts in self._looks
+        ]
+
+    def _rising(self) -> list[int]:
+        """The classes of which there were more at each look."""
+        looks = [counts for _, counts in self._looks]
+        return [
+            key
+            for key in looks[-1]
+            if all(a[key] + _LEAST_MORE <= b[key] for a, b in zip(looks, looks[1:]))
+        ]
+
+    def _look(
+        self, number: int, walk: NameWalk, arrays: Arrays, least_bytes: float, longest_s: float
+    ) -> None:
         counts: Counter[int] = Counter(map(id, class_of_each()))
         counts[_CALLBACKS] = _callbacks()
         for place, key in self._classes.items():
             place.measured(number, "objects", counts[key])
-        looks = self._looks = [*self._looks, (number, counts)]
-        if self.found or len(looks) < _LEAST_LOOKS:
+        self._looks.append((number, counts))
+        if self.found or len(self._looks) < _LEAST_LOOKS:
             return
-        rising = [
-            (key, count)
-            for key, count in counts.items()
-            if key != _CALLBACKS
-            and key not in _PARTS
-            and key not in arrays.storage_classes
-            and all(a[1][key] + _LEAST_MORE <= b[1][key] for a, b in zip(looks, looks[1:]))
-        ]
-        rising.sort(key=lambda one: looks[0][1][one[0]] - one[1])
-        wanted: dict[int, list[Any]] = {key: [] for key, _ in rising[:_MOST_CLASSES]}
+        (_, first), *_ = self._looks
+        left_out = {_CALLBACKS, *_PARTS, *arrays.storage_classes}
+        rising = [key for key in self._rising() if key not in left_out]
+        rising.sort(key=lambda key: first[key] - counts[key])
+        wanted: dict[int, list[Any]] = {key: [] for key in rising[:_MOST_CLASSES]}
         places: dict[int, Counter[Place]] = {key: Counter() for key in wanted}
         objects = objects_of(wanted)
         while objects:  # (each group has the newest first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 import time
@@ -90,6 +91,27 @@ def test_views_that_were_changed_in_place_are_left_alone(counted) -> None:
     with torch.no_grad():
         first.add_(1)  # asking where it comes from would raise from here on
     assert counted(at_step=True)["tensors"] > 0
+
+
+def test_counts_in_a_process_without_tensors_leave_nothing_behind() -> None:
+    program = """
+import gc, sys, torch
+from memdiag.probe.live_tensors import TensorCount
+count = TensorCount(torch)
+gc.collect()
+gc.disable()
+assert count()["tensors"] == 0
+before = sys.getallocatedblocks()
+for _ in range(5):
+    count()
+print(sys.getallocatedblocks() - before, gc.collect())
+"""
+    end = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    )
+    blocks, garbage = map(int, end.stdout.split())
+    assert blocks < 500  # one that held all objects had 3,000 at each count
+    assert garbage < 100
 
 
 def test_running_count_follows_every_tensor_between_two_looks(counted) -> None:
