@@ -12,7 +12,8 @@ from memdiag.values.measurements import Unit
 
 _ENVIRONMENT = rb"(?:\([\w.-]+\) ?)*"
 _PROMPT = re.compile(
-    rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
+    rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ "
+    rb"|\[?[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$, [me@host job]$
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
     rb"|> (?=[^\n]*\w\()"  # R
     rb"|\(gdb\) (?=p)|\(lldb\) (?=[pev])|In\[[0-9]+\]:= "  # gdb, Mathematica
@@ -23,7 +24,7 @@ _PROMPT = re.compile(
 )
 _VALUE = re.compile(
     rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= |=> )?"
-    rb"([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*"
+    rb"([0-9][0-9.,_']*(?: ?(?:[KMGT](?:i?B)?|bytes))?)\s*"
 )
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
@@ -65,6 +66,7 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
             named[at] = command
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
         if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
+            named[at] = b""  # the numbers in it are not readings
             for n, number in numbers.items():
                 named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
         else:
