@@ -256,3 +256,20 @@ def test_a_number_that_rises_by_one_before_a_word_of_another_script_may_be_of_a_
     lines = [f"{n + 1}号機: {310 + n}.5 MB" for n in range(N)]
     with pytest.raises(ReadError):
         read_log(tmp_path, ["RSS:", "", *lines])
+
+
+@pytest.mark.parametrize(
+    ("words", "axis", "name"),
+    [
+        ("after {} requests", "requests", "memory"),
+        ("RSS after {} calls", "calls", "rss"),
+        ("[info] peak RSS after {} images", "row", "peak_rss"),
+    ],
+)
+def test_a_count_before_a_colon_is_no_memory(
+    tmp_path: Path, words: str, axis: str, name: str
+) -> None:
+    lines = [f"{words.format(40 * (n + 1))}: {310 + n}.5 MB" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.name, series.metric) == (axis, f"{name}_bytes")
+    assert series.y[:2].tolist() == [310.5e6, 311.5e6]
