@@ -9,9 +9,11 @@ from memdiag.errors import ReadError, UsageError
 from memdiag.recording.documents.bare_numbers import (
     has_numbers_below,
     is_list,
+    is_timed,
     read_bare,
     read_below,
     read_list,
+    read_timed,
 )
 from memdiag.recording.documents.boxed_pairs import has_boxes, read_boxes
 from memdiag.recording.documents.charts import is_chart, read_chart
@@ -90,6 +92,7 @@ _REPEATED = 0.45  # tables with a header that comes again, without rules
 _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
+_BY_FILE = 0.15  # numbers that only the name of the file names
 _NAMELESS = 0.1  # a table that cannot be read
 
 _ROWS_LOOKED_AT = 10_000
@@ -146,6 +149,16 @@ def _read_csv(source: Source, options: ReadOptions) -> Table | None:
 def _read_numbers(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
     return None if layout is None else read_bare(source, layout)
+
+
+def _is_timed(source: Source) -> bool:
+    layout = _layout(source)
+    return layout is not None and not layout.names and is_timed(source, layout)
+
+
+def _read_timed(source: Source, options: ReadOptions) -> Table | None:
+    layout = _layout(source)
+    return None if layout is None else read_timed(source, layout)
 
 
 def _is_header_alone(source: Source) -> bool:
@@ -302,6 +315,7 @@ FORMATS: tuple[Format, ...] = (
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),
+    Format("timed-numbers", _BY_FILE, _is_timed, _read_timed),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )
 _BY_CONFIDENCE = sorted(FORMATS, key=lambda family: -family.confidence)

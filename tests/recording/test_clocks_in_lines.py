@@ -26,6 +26,10 @@ LINES = {
     "09:05": "09:05",
     "09h05 rss 5 Mo": "09h05",
     "09.05 Uhr: 5 MB": "09.05 Uhr",
+    "9pm: rss 5 MB": "9pm",
+    "- 12 AM 5 MB": "12 AM",
+    "13pm 5 MB": None,
+    "9 AMD cards 5 MB": None,
     "step 09:05 rss 5 MB": None,
     "09:512 MB": None,
     "9.05 MB": None,
@@ -51,6 +55,17 @@ def test_a_time_is_the_same_moment_alone_and_among_others_of_its_form(stamp: str
 def test_twelve_hours_have_two_halves() -> None:
     seconds = moments_of_stamps(pl.Series(["12:30 AM", "1:00 AM", "12:30 PM", "1:00 PM"]))
     assert seconds.tolist() == [1800, 3600, 45000, 46800]
+
+
+def test_an_hour_alone_has_two_halves(tmp_path: Path) -> None:
+    hours = ["10am", "11am", "12pm", "1pm", "2pm", "3pm"]
+    log = "today the memory used was:\n\n" + "".join(
+        f"{hour} {20 + n}.5 GB\n" for n, hour in enumerate(hours)
+    )
+    (series,) = read_log(tmp_path, log).series
+    assert series.axis.kind is AxisKind.SECONDS
+    assert series.x.tolist() == [3600 * n for n in range(6)]
+    assert series.y[1] == 21.5e9
 
 
 FORMS: dict[str, Callable[[str, int], str]] = {

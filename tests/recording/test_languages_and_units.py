@@ -240,3 +240,36 @@ def test_programs_in_the_events_of_windows_are_series(tmp_path: Path) -> None:
     y = series_of(recording, "host_exe_memory_bytes").y
     assert y[np.isfinite(y)].tolist() == [9276661760 + n for n in range(N)]
     assert {one.metric for one in recording.series} > {"sqlservr_exe_memory_bytes"}
+
+
+@pytest.mark.parametrize("counted", ["次请求后", "クエリ後", "번째"])
+def test_a_count_may_touch_words_of_other_scripts(tmp_path: Path, counted: str) -> None:
+    lines = [f"{250 * (n + 1)}{counted}: {310 + n}.5 MB" for n in range(N)]
+    (series,) = read_log(tmp_path, ["RSS:", "", *lines]).series
+    assert series.x[:2].tolist() == [250, 500]
+    assert series.y[0] == 310.5e6
+
+
+def test_a_number_that_rises_by_one_before_a_word_of_another_script_may_be_of_a_thing(
+    tmp_path: Path,
+) -> None:
+    lines = [f"{n + 1}号機: {310 + n}.5 MB" for n in range(N)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, ["RSS:", "", *lines])
+
+
+@pytest.mark.parametrize(
+    ("words", "axis", "name"),
+    [
+        ("after {} requests", "requests", "memory"),
+        ("RSS after {} calls", "calls", "rss"),
+        ("[info] peak RSS after {} images", "row", "peak_rss"),
+    ],
+)
+def test_a_count_before_a_colon_is_no_memory(
+    tmp_path: Path, words: str, axis: str, name: str
+) -> None:
+    lines = [f"{words.format(40 * (n + 1))}: {310 + n}.5 MB" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.name, series.metric) == (axis, f"{name}_bytes")
+    assert series.y[:2].tolist() == [310.5e6, 311.5e6]

@@ -188,8 +188,15 @@ def test_what_repeats_in_one_line_takes_no_time(tmp_path: Path, piece: str) -> N
     assert time.perf_counter() - started < 20
 
 
-def test_ps_without_headers_names_its_columns(tmp_path: Path) -> None:
-    command = "$ while sleep 20; do ps --no-headers -o etimes,rss,pcpu -p 7; done"
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$ while sleep 20; do ps --no-headers -o etimes,rss,pcpu -p 7; done",
+        "$ while sleep 20; do ps -o etimes,rss,pcpu -p 7 --no-headers; done",
+        "watch: ps -p 7 -o etimes,rss,pcpu --no-header",
+    ],
+)
+def test_ps_without_headers_names_its_columns(tmp_path: Path, command: str) -> None:
     rows = [f"  {20 * n}  {84000 + n} 7{n % 9}.1" for n in range(N)]
     series = series_of(read_log(tmp_path, [command, *rows]), "rss_bytes")
     assert (series.x[1], series.y[0]) == (20, 84000 * 1024)

@@ -76,3 +76,21 @@ def test_behind_a_count_stands_the_memory(tmp_path: Path, stride: int, start: in
     lines = [f"{start + stride * at} {4000 + at % 7}" for at in range(30)]
     memory = series_of(read_log(tmp_path, lines), "memory")
     assert memory.x.tolist() == [start + stride * at for at in range(30)]
+
+
+def _timed(folder: Path, name: str) -> Recording:
+    lines = [f"2024-06-02T08:{at:02d}:00+02:00 {81264640 + 8192 * at}" for at in range(ROWS)]
+    return read_log(folder, lines, name)
+
+
+def test_the_name_of_a_file_names_its_only_numbers(tmp_path: Path) -> None:
+    recording = _timed(tmp_path, "cgroup_memory_current.txt")
+    (series,) = recording.series
+    assert (series.column, series.x[1], series.y[1]) == ("cgroup_memory_current", 60, 81272832)
+    assert any("by the name of the file" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize("name", ["log.txt", "loss.txt", "memory_read_rate.txt"])
+def test_numbers_that_no_name_says_to_be_memory_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ReadError, match="2 columns have no names"):
+        _timed(tmp_path, name)

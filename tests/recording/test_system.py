@@ -251,6 +251,39 @@ TOOLS = {
         y=lambda i: (14100 - 7 * i) * MIB,
         axis=AxisKind.SECONDS,
     ),
+    "systemctl status": Said(
+        says=lambda i: (
+            "● relay.service - Relay\n"
+            "     Loaded: loaded (/usr/lib/systemd/system/relay.service; enabled)\n"
+            "     Active: active (running) since Mon 2024-01-01 03:10:09 CET; 2h ago\n"
+            "   Main PID: 812 (relay)\n      Tasks: 4 (limit: 38406)\n"
+            f"     Memory: {130 + i}.5M (peak: 900.0M)\n        CPU: 1min 3.2{i % 10}0s\n\n"
+            f"Jan 01 05:{i % 60:02d}:09 srv-3 relay[812]: used memory: {i} MB\n\n"
+        ),
+        metric="memory_bytes",
+        y=lambda i: (130.5 + i) * MIB,
+        process="relay.service",
+        role=Role.RESIDENT,
+    ),
+    "kubectl top without headers": Said(
+        first="$ while sleep 9; do kubectl top pod web-3 -n shop --no-headers; done\n",
+        says=lambda i: f"web-3   2{i % 7}m   {90 + i}Mi   \n",
+        metric="memory_bytes",
+        y=lambda i: (90 + i) * MIB,
+        process="web-3",
+        role=Role.RESIDENT,
+    ),
+    "ps aux with a time in front": Said(
+        says=lambda i: (
+            f"2024-01-01 09:00:{i:02d} ann   711 99.1  1.{i % 9} {8000 + i} {3000 + 7 * i} ?   Sl"
+            f"   08:12   3:{i:02d} python serve.py --port 80\n"
+        ),
+        metric="rss_bytes",
+        y=lambda i: (3000 + 7 * i) * KIB,
+        process="python serve.py --port 80",
+        role=Role.RESIDENT,
+        axis=AxisKind.SECONDS,
+    ),
     "an exporter's page": Said(
         says=lambda i: (
             f"# 2024-01-01T00:00:{i:02d}Z\n# TYPE process_resident_memory_bytes gauge\n"

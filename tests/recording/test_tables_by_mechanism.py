@@ -198,6 +198,22 @@ def test_lines_above_a_header_may_be_filled_up(tmp_path: Path) -> None:
     assert series.x.tolist() == list(range(N))
 
 
+@pytest.mark.parametrize("between", [[], [""]])
+def test_names_with_a_value_each_may_stand_above_a_header(
+    tmp_path: Path, between: list[str]
+) -> None:
+    above = ["Label,mem_free", "Host,srv-3", 'Begin,"3/5/2024, 7:00 AM"', "Period,60", *between]
+    rows = [f"2024-03-05 07:{n:02}:00,{1204332 + n}" for n in range(N)]
+    (series,) = read_log(tmp_path, [*above, "Timestamp,rss_kb", *rows]).series
+    assert (series.column, series.x[1], series.y[0]) == ("rss_kb", 60, 1204332e3)
+
+
+def test_a_header_may_stand_behind_the_mark_of_a_comment(tmp_path: Path) -> None:
+    rows = [f"{200 * n:e} {2.5 / (n + 1):e} {910.25 + n:e}" for n in range(N)]
+    (series,) = read_log(tmp_path, ["# step loss rss_MiB", *rows]).series
+    assert (series.axis.name, series.x[1], series.y[0]) == ("step", 200, 910.25 * 2**20)
+
+
 def test_a_text_that_differs_in_each_row_names_no_run(tmp_path: Path) -> None:
     rows = [f"03/14/2024 13:{n:02}\t{100 * n}\t{900 + n}" for n in range(N)][::-1]
     (series,) = read_log(tmp_path, ["Checked\tCalls\trss_mb", *rows]).series

@@ -261,3 +261,14 @@ def test_the_frame_buffer_in_the_xml_of_nvidia_smi_is_read(tmp_path: Path) -> No
     first = next(one for name, one in found.items() if "3B" in name)
     assert first.y.tolist() == [(300 + n) * MIB for n in range(N)]
     assert np.diff(first.x).tolist() == [60] * (N - 1)
+
+
+def test_one_status_of_a_service_above_a_log_is_no_reading(tmp_path: Path) -> None:
+    status = [
+        "● relay.service - Relay",
+        "     Loaded: loaded (/etc/systemd/system/relay.service; enabled)",
+        "     Memory: 1.2G",
+    ]
+    lines = [f"step {n} rss {900 + n} MB" for n in range(N)]
+    (series,) = read_log(tmp_path, [*status, "", *lines]).series
+    assert (series.axis.name, len(series.y)) == ("step", N)

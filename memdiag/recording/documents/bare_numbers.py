@@ -1,15 +1,20 @@
-"""Numbers without names, one per line, and lists of numbers as Python writes them."""
+"""Numbers without names, one per line, perhaps behind a time, and lists of numbers as Python writes
+them.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import PurePath
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.csv_dialect import Layout
+from memdiag.recording.tables.cells_of_lines import NUMBER, is_number
+from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table, read_text_table
+from memdiag.values.sanitize import printable
 
 _NUMBER = rb"[-+]?[0-9][0-9_]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
 _NUMBERS = rb"\[\s*(" + _NUMBER + rb"\s*,[-+0-9.,eE_\s]*)\]"
@@ -24,6 +29,7 @@ _SHARE = 0.5
 # Of text above numbers, and of numbers. Heuristic.
 _LINES_ABOVE, _NUMBERS_AT_LEAST = 8, 8
 _LONGEST_NAME = 100
+_TIME_AND_NUMBER = 2
 _ALONE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 
 
@@ -88,7 +94,7 @@ def has_numbers_below(source: Source) -> bool:
     above = numbers.index(True) if any(numbers) else 0
     if not 0 < above <= _LINES_ABOVE or len(lines) < above + _NUMBERS_AT_LEAST:
         return False
-    names = [PurePath(source.name).stem, *lines[:above]]
+    names = [_name_of(source), *lines[:above]]
     return all(numbers[above:]) and any(
         recognise(name[:_LONGEST_NAME]).part is Part.METRIC for name in names
     )
@@ -103,3 +109,32 @@ def read_below(source: Source) -> Table:
 
 def _of(readings: pl.Series) -> Table:
     return Table(names=("memory",), columns=(readings,), first_line=1)
+
+
+def is_timed(source: Source, layout: Layout) -> bool:
+    """Return True for rows of a time and a number without a header, `2024-10-10T09:30:00 81264640`,
+    if the name of the file says memory.
+    """
+    if recognise(_name_of(source)).part is not Part.METRIC:
+        return False
+    lines = [line for line in source.head().split("\n") if line.strip()]
+    lines = lines if source.whole else lines[:-1]
+    rows = [split_line(line, layout.delimiter) for line in lines]
+    are_pairs = len(rows) >= _NUMBERS_AT_LEAST and all(len(row) == _TIME_AND_NUMBER for row in rows)
+    return are_pairs and all(_is_time(one) and NUMBER.fullmatch(other) for one, other in rows)
+
+
+def read_timed(source: Source, layout: Layout) -> Table:
+    """A time and a number per line, with the name of the file for that of the numbers."""
+    name = _name_of(source)
+    table = read_text_table(source, replace(layout, names=("time", name)))
+    note = f"the numbers are taken for {printable(name)}, by the name of the file"
+    return replace(table, notes=(*table.notes, note))
+
+
+def _name_of(source: Source) -> str:
+    return PurePath(source.name).stem[:_LONGEST_NAME]
+
+
+def _is_time(cell: str) -> bool:
+    return is_number(cell) and NUMBER.fullmatch(cell) is None

@@ -23,9 +23,12 @@ _STAMP = (
     rf"|(?:^|[\s\[(])<?[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_HALF})"
 )
 _STAMP_HEAD = 48
-# Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `09h05`, `09.05 Uhr`, of an
-# item of a list: `* 09:05 – 407 MB`, or behind who wrote it: `[Ann] [9:05 PM]`.
-_CLOCK = rf"[0-9]{{1,2}}[:h][0-9]{{2}}{_HALF}|[0-9]{{1,2}}[:.][0-9]{{2}} Uhr"
+# Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `9pm`, `09h05`, `09.05 Uhr`, of
+# an item of a list: `* 09:05 – 407 MB`, or behind who wrote it: `[Ann] [9:05 PM]`.
+_CLOCK = (
+    rf"[0-9]{{1,2}}[:h][0-9]{{2}}{_HALF}|[0-9]{{1,2}}[:.][0-9]{{2}} Uhr"
+    r"|(?:1[0-2]|[1-9])\s?[AaPp][Mm]"
+)
 _BEFORE_CLOCK = r"\s{0,4}[*+•-]\s+|\[[^\]0-9]{1,24}\] ?\[|[\s\[(<]{0,3}"
 _CLOCK_IN_FRONT = re.compile(rf"^({_BEFORE_CLOCK})({_CLOCK})(:?[\s\])>|,;–-]|:?$)")
 # Behind who wrote what is below: `opsbot  9:00 AM`, `Ann Lee — Today at 9:05 PM`.

@@ -39,6 +39,7 @@ _LONGEST = 400
 # Of several columns without a header, which the command names: `ps --no-headers -o etimes,rss`.
 _OF_COLUMNS = re.compile(rb"\bps\b[^|;]*\s-?o ?[a-z%]+(?:=,|,[^|;]*\s--no-headers?\b)")
 _NO_HEADERS = re.compile(rb"\bps\b[^|;]*\s(?:--no-headers?|h)\s[^|;]*?-?o ?[a-z%]+,")
+_OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*\s--no-headers\b")
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
     rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"
@@ -62,7 +63,7 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     others: list[int] = []
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
-        if _OF_COLUMNS.search(command) or _NO_HEADERS.search(command):
+        if any(one.search(command) for one in (_OF_COLUMNS, _NO_HEADERS, _OF_PODS)):
             named[at] = command
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
         if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):

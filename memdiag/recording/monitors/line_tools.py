@@ -16,6 +16,7 @@ from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
 from memdiag.recording.tables.table import Table
 
 HEAD_LINES = 60
+_LETTER = re.compile("(?<=[0-9])[KMGT]$")
 
 # Tools that print a line per reading: what shows them, the patterns of their lines, and what the
 # groups of these are. The MB of GPU tools are MiB.
@@ -32,6 +33,21 @@ _CONTAINERS: _Lines = (
         r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
         r"^[0-9a-f]{12,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
+    },
+)
+# `kubectl top pod NAME --no-headers`: the command is above its rows.
+_KUBECTL: _Lines = (
+    (r"\bkubectl\s+top\s+pods?\b[^|;]*\s--no-headers\b",),
+    {r"^\s*(\S+(?:\s+\S+)?)\s+[0-9]+[mun]?\s+([0-9]+[KMGT]i)\s*$": ("container", "memory")},
+)
+# `systemctl status` again and again: its times are of the start, and of lines of the service's log.
+_SYSTEMCTL: _Lines = (
+    (r"^\s*Loaded: loaded \(/\S+\.service;",),
+    {
+        r"^[A-Z][a-z]{2} [0-9 ][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} \S+ \S+\[[0-9]+\]: ": (),
+        r"^\s*Active: ": (),
+        r"^\s*\W (\S+\.service)(?: - |\s*$)": ("container",),
+        r"^\s*Memory: ([0-9.]+[BKMGT])(?:\s|$)": ("memory",),
     },
 )
 _GPUSTAT_ROW = r"\[([0-9]{1,3})\] [^|]+\|[^|]*\|\s*([0-9]+) / [0-9]+ MB"
@@ -163,21 +179,36 @@ def in_head(*patterns: re.Pattern[str]) -> Callable[[Source], bool]:
     return sniff
 
 
-def _reader(tool: _Lines) -> tuple[Callable[[Source], bool], Callable[[Source], Table | None]]:
-    """The sniffer and the reader of a tool in a loop."""
+def _reader(
+    tool: _Lines, behind_letter: str = "", rows_at_least: int = 1
+) -> tuple[Callable[[Source], bool], Callable[[Source], Table | None]]:
+    """The sniffer and the reader of a tool in a loop.
+
+    behind_letter: completes units of a single letter, `1.2G`.
+    rows_at_least: with fewer, other lines may have the readings.
+    """
     patterns = {re.compile(pattern): names for pattern, names in tool[1].items()}
 
     def row_of(line: str) -> Row | None:
         """The cells of the first pattern that matches."""
         hits = ((pattern.search(line), names) for pattern, names in patterns.items())
         hit = next(((found, names) for found, names in hits if found is not None), None)
-        return None if hit is None else dict(zip(hit[1], hit[0].groups(), strict=True))
+        if hit is None:
+            return None
+        cells = (_LETTER.sub(rf"\g<0>{behind_letter}", cell) for cell in hit[0].groups())
+        return dict(zip(hit[1], cells, strict=True))
 
-    return in_head(*map(re.compile, tool[0])), lambda source: table_of_lines(source, row_of)
+    def read(source: Source) -> Table | None:
+        table = table_of_lines(source, row_of)
+        return None if table is None or len(table) < rows_at_least else table
+
+    return in_head(*map(re.compile, tool[0])), read
 
 
 LINE_TOOLS = {
     "containers": _reader(_CONTAINERS),
+    "kubectl": _reader(_KUBECTL),
+    "systemctl": _reader(_SYSTEMCTL, "iB", rows_at_least=4),
     "gpustat": _reader(_GPUSTAT),
     "tegrastats": _reader(_TEGRASTATS),
     "rocm-smi": _reader(_ROCM),

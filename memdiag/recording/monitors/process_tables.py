@@ -52,6 +52,10 @@ _ROWS = {
         r"(?:\s+[0-9]+[.,][0-9]){2}\s+[0-9]+:[0-9]{2}\.[0-9]{2}\s+\S"
     ),
 }
+# A time in front of such a row, with or without its date.
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME_IN_FRONT = re.compile(rf"\s*(?:({_DATE})[ \t]+|{_DATE}T)?({_CLOCK})(?:[.,Z+-]\S*)?\s+(?=\S)")
 _ROWS_AT_LEAST = 4
 # smemstat: `0.0 B    186.4 M`, and a column that is mostly empty.
 _AMOUNTS_AT_LEAST = 2
@@ -82,8 +86,15 @@ def _is_process_header(line: str) -> bool:
 
 
 def _known_header(row: str) -> str:
-    """The header that belongs above such a row, "" if it is none of a known table."""
-    return next((header for header, pattern in _ROWS.items() if pattern.match(row)), "")
+    """The header that belongs above such a row, with one for a time in front of it; "" if the row
+    is none of a known table.
+    """
+    time = _TIME_IN_FRONT.match(row)
+    begin = time.end() if time is not None else 0
+    header = next((header for header, pattern in _ROWS.items() if pattern.match(row, begin)), "")
+    if not header or time is None:
+        return header
+    return f"{'DATE ' if time[1] else ''}{time[2]} {header}"
 
 
 def _with_headers(lines: Iterable[str]) -> Iterator[Line]:

@@ -1,5 +1,5 @@
-"""What `ps -o rss=,vsz=,etime=` or `ps --no-headers -o etimes,rss` printed below a text with this
-command: the rows have no header.
+"""What `ps -o rss=,vsz=,etime=`, `ps --no-headers -o etimes,rss` or `ps -o rss,etime --no-headers`
+printed below a text with this command: the rows have no header.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memdiag.recording.tables.table import Table
 
 _COMMAND = re.compile(r"\bps\b[^|;]*?\s-o\s*((?:[a-z%]+=,?\s*(?:-o\s*)?){2,})")
 _NO_HEADERS = re.compile(
-    r"\bps\b(?=[^|;]*\s(?:--no-headers?|h)\s)[^|;]*?\s-?o\s*([a-z%]+(?:,[a-z%]+)+)"
+    r"\bps\b(?=[^|;]*\s(?:--no-headers?|h)(?:[\s;|)]|$))[^|;]*?\s-?o\s*([a-z%]+(?:,[a-z%]+)+)"
 )
 # Amounts are in KiB.
 _NAMES = {"rss": "rss (KiB)", "rsz": "rss (KiB)", "vsz": "vsz (KiB)", "vsize": "vsz (KiB)"}

@@ -21,11 +21,13 @@ _DAY_S = 86400.0
 # Seconds below this are of a day, above since 1970: a week.
 _FIRST_DATE_S = 7 * _DAY_S
 _CLOCK = re.compile(
-    r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2})[:h.]([0-9]{2})(?::([0-9]{2}))?"
+    r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2})"
+    r"(?:(?=\s?[AaPp])|[:h.]([0-9]{2}))(?::([0-9]{2}))?"
     r"(?:[.,]([0-9]{1,9}))?(?:\s?([AaPp])[Mm]| Uhr)?"
 )
 # What it reads beyond `moments`: hours and minutes alone, and twelve hours.
 _NO_SECONDS = r"^((?:.*[T ])?[0-9]{1,2})[:h.]([0-9]{2})(?: Uhr)?$"
+_HOUR_ALONE = r"^([0-9]{1,2})$"
 _DATE_NO_SECONDS = r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{2})$"
 _HALF = r"\s?([AaPp])[Mm]$"
 # `20240811`, of which the digits have no marks between them.
@@ -123,7 +125,8 @@ def moments(text: pl.Series) -> Floats:
 def moments_of_stamps(stamps: pl.Series) -> Floats:
     """`moments` of times cut out of lines, which may have no seconds, or be of twelve hours."""
     half = stamps.str.extract(_HALF, 1).str.to_lowercase()
-    seconds = moments(stamps.str.replace(_HALF, "").str.replace(_NO_SECONDS, "${1}:${2}:00"))
+    clocks = stamps.str.replace(_HALF, "").str.replace(_HOUR_ALONE, "${1}:00:00")
+    seconds = moments(clocks.str.replace(_NO_SECONDS, "${1}:${2}:00"))
     is_half = half.is_not_null().to_numpy()
     noon = np.where((half == "p").fill_null(value=False).to_numpy(), _DAY_S / 2, 0.0)
     return np.where(is_half, seconds % (_DAY_S / 2) + noon, seconds)
@@ -287,8 +290,10 @@ def _clock_seconds(marks: Bytes, found: re.Match[str]) -> Floats:
         for group in range(1, 8)
     ]
     year, month, day, hour, minute, second, fraction = numbers
-    if hour is None or minute is None:
+    if hour is None:
         return np.full(len(marks), np.nan)
+    if minute is None:  # `9pm`
+        minute = np.zeros_like(hour)
     if second is None:
         second = np.zeros_like(minute)
     if half := found.group(8):

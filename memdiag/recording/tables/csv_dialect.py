@@ -25,7 +25,7 @@ _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
 # Characters of a row with a text in quotes. Heuristic.
 _LONGEST_ROW = 1 << 16
-_COUNT_AND_VALUE = 2
+_COUNT_AND_VALUE = _NAME_AND_VALUE = 2
 # Columns at the end of a line that may have blanks in their cells.
 _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
 _USUAL = 0.7
@@ -151,8 +151,10 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     width, often = widths.most_common(1)[0]
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
+    cells = [(at, _without_mark(row, width, delimiter)) for at, row in cells]
     alike = [n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1}]
-    first = alike[_lines_of_prose([cells[n][1] for n in alike[:_LINES_OF_PROSE]])]
+    above = _pairs_above([cells[n][1] for n in alike])
+    first = alike[above or _lines_of_prose([cells[n][1] for n in alike[:_LINES_OF_PROSE]])]
     first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
@@ -175,6 +177,25 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
         return None
     return _named(names, cells[first][0] + 1, width, delimiter)
+
+
+def _without_mark(row: list[str], width: int, delimiter: str) -> list[str]:
+    """The names behind the mark of a comment, `# step loss rss_MiB`; another row as it is."""
+    is_mark = delimiter == WHITESPACE and row[0] == "#" and len(row) == width + 1
+    return row[1:] if is_mark else row
+
+
+def _pairs_above(rows: list[list[str]]) -> int:
+    """How many of the first rows are a name and its value each, as exports of monitoring services
+    have them above the names of the columns: below these each row begins with a number or a time.
+    """
+    above = list(takewhile(lambda row: not is_number(row[0]), rows))
+    at = len(above) - 1
+    if at < 1 or not of_a_run(above[at]) or any(map(is_number, above[at])):
+        return 0
+    are_pairs = all(sum(map(bool, row)) == _NAME_AND_VALUE for row in above[:at])
+    are_readings = len(rows) > len(above) and all(is_number(row[0]) for row in rows[at + 1 :])
+    return at if are_pairs and are_readings and not of_a_run(above[0]) else 0
 
 
 def _lines_of_prose(rows: list[list[str]]) -> int:

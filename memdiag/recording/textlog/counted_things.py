@@ -14,7 +14,11 @@ from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT
 
 LEAST_EPOCH_S = 1e8  # in 1973
 
-_IN_FRONT = re.compile(r"\s*([0-9][0-9,]*)\s+([A-Za-z]{3,}(?: [a-z]{3,}){0,2})\b")
+# Words of other scripts follow a number without a blank: `1000リクエスト後`.
+_OTHER_SCRIPT = r"(?=[^\x00-\x7f])[^\W\d_]{1,24}"
+_IN_FRONT = re.compile(
+    rf"\s*([0-9][0-9,]*)(?:\s+([A-Za-z]{{3,}}(?: [a-z]{{3,}}){{0,2}})\b|({_OTHER_SCRIPT})(?!\w))"
+)
 _OF_ALL = re.compile(
     rf"\W{{0,8}}([A-Za-z]{{3,24}}) #?({NUMBER})(?:/| of )[0-9][0-9,]*(?![0-9.,]*[ ]?{SIZE_UNIT}\b)"
 )
@@ -24,13 +28,19 @@ _EVEN = 0.1
 
 def counted_in_front(lines: Sequence[str]) -> tuple[str, str] | None:
     """What the numbers at the start of most lines count by the words behind them, `2000 files`, and
-    the pattern of the number; None if they do not count.
+    the pattern of the number; None if they do not count. A number that touches a word of another
+    script may be that of a thing, unless it rises by more than one: `1号機`, `1000リクエスト後`.
     """
-    found = [(one[2], one[1]) for line in lines if (one := _IN_FRONT.match(line)) is not None]
+    there = (one for line in lines if (one := _IN_FRONT.match(line)) is not None)
+    found = [(one[2] or one[3], one[1]) for one in there]
     word = _most_common(found, len(lines) / 2)
     if not word or recognise(word).part is Part.METRIC:
         return None
-    return word, rf"^\s*({NUMBER})()\s+{re.escape(word)}\b"
+    if word.isascii():
+        return word, rf"^\s*({NUMBER})()\s+{re.escape(word)}\b"
+    if max(b - a for a, b in pairwise(_numbers(found, word))) <= 1:
+        return None
+    return word, rf"^\s*({NUMBER})(){re.escape(word)}(?:\W|$)"
 
 
 def counted_of_all(lines: Sequence[str]) -> tuple[str, str] | None:
@@ -51,7 +61,11 @@ def _most_common(found: Sequence[tuple[str, str]], more_than: float) -> str:
     if not words or words[0][1] <= more_than:
         return ""
     word = words[0][0]
-    return word if counts([float(n.replace(",", "")) for one, n in found if one == word]) else ""
+    return word if counts(_numbers(found, word)) else ""
+
+
+def _numbers(found: Sequence[tuple[str, str]], word: str) -> list[float]:
+    return [float(number.replace(",", "")) for one, number in found if one == word]
 
 
 def counts(numbers: Sequence[float]) -> bool:

@@ -82,6 +82,10 @@ NO_RATE = (
 # "45%|███   |": how much is done.
 _BAR = re.compile(r"\s*\|[^|\w]*\|")
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
+# "after 30 images: 47 MB": nothing stands behind the size.
+_AFTER_BEFORE_SIZE = re.compile(
+    rf"\s*([A-Za-z_]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:$|[,;(]))"
+)
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 # "blocks starting from 1200": a start, not an amount.
@@ -214,6 +218,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
                 bare = bare or place.kind in BY_UNIT
                 end = _end_of_position(place, line, end)
             unlabelled += 1
+            awaited = _beyond_count(label, line, match.end())
         is_after_size = re.fullmatch(SIZE_UNIT, unit) is not None
 
 
@@ -232,7 +237,26 @@ def _end_of_position(place: Place, line: str, end: int) -> int:
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:
-    return label.rsplit(maxsplit=1)[-1] in PREPOSITIONS and _AFTER.match(line, end) is not None
+    return label.rsplit(maxsplit=1)[-1] in PREPOSITIONS and _word_after(line, end) != ""
+
+
+def _beyond_count(label: str, line: str, end: int) -> Place | None:
+    """The place of the size in "RSS after 30 images: 47 MB", None in other lines."""
+    word = _AFTER_BEFORE_SIZE.match(line, end)
+    if word is None or recognise(label).part is not Part.METRIC:
+        return None
+    return Place("beyond", f"{label}{WHEN} {word[1]}")
+
+
+def _word_after(line: str, end: int) -> str:
+    """The word after a number, "" if it names the next one, as words before a colon do unless that
+    is a size and they are not of memory.
+    """
+    if (word := _AFTER.match(line, end)) is not None:
+        return word[1]
+    word = _AFTER_BEFORE_SIZE.match(line, end)
+    is_counted = word is not None and recognise(word[1]).part is not Part.METRIC
+    return word[1] if word is not None and is_counted else ""
 
 
 def _is_index(line: str, match: re.Match[str]) -> bool:
@@ -288,8 +312,11 @@ def _is_of_training(word: str) -> bool:
 
 
 def without_when(text: str) -> str:
-    """The name of the value: `Memory (MB)` for "Memory at step 10 (MB): 512"."""
-    before, _, unit = text.partition(WHEN)
+    """The name of the value: `Memory (MB)` for "Memory at step 10 (MB): 512", `RSS` for "RSS after
+    30 images: 47 MB".
+    """
+    before, _, behind = text.partition(WHEN)
+    unit = behind if behind[:1] in {"(", "["} else ""  # else what was counted
     words = before.split()[:-1]
     while words and words[-1].lower() in PREPOSITIONS:
         words.pop()
@@ -326,8 +353,9 @@ def _unlabelled(
     after = _AFTER.match(match.string, match.end())
     if not unit and _HAPPENED.match(match.string, match.end()):
         return None
-    if not unit and after and _names_number(after.group(1), bool(label)):
-        return Place("before", after.group(1))
+    word = "" if unit else _word_after(match.string, match.end())
+    if word and _names_number(word, bool(label)):
+        return Place("before", word)
     if re.fullmatch(SIZE_UNIT, unit):
         counted = len(unit) == 1 and after and not _may_follow(after.group(1))
         is_rate = _PER.match(match.string, match.end())
