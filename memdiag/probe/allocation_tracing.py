@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _VERSION = sys.version_info[:3]
 _MAY_STOP_AT_ONCE = _VERSION >= (3, 13, 2) or (3, 12, 9) <= _VERSION < (3, 13)
 _DOMAINS = 3  # raw memory, memory and objects: PyMemAllocatorDomain
-# How often the GIL is given up for another thread, and for how long. Heuristic: with gloo, once is
-# enough in thousands of ends.
+# How often the GIL is given up for another thread, and for how long. Heuristic: one that waits
+# for it gets it soon.
 _TIMES, _PAUSE_S = 20, 0.001
 
 

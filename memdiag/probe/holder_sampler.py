@@ -16,7 +16,13 @@ from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
 from .guard import Attempts, never_raises, ours
 from .kept_bytes import COMPILED, Arrays, Kept, of_object, per_item, per_link
-from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
+from .line_windows import (
+    LineWindows,
+    growth_in_use,
+    growth_on_devices,
+    in_use,
+    is_program_thread,
+)
 from .main_thread import MainThreadCall
 from .name_walk import RUNNING, NameWalk
 from .places import Place, Places
@@ -291,8 +297,8 @@ class HolderSampler:
         on_devices = sum(self._growth(place, "device_bytes") for place in growing)
         # (What is on devices, the looks beside the names do not search for.)
         has_looked = looks > self._recordings or self._unreached.found
-        in_use = growth_in_use(walks) if has_looked else 0.0
-        is_host = in_use > max(_LEAST_UNEXPLAINED, 2 * (explained - on_devices))
+        grown = growth_in_use(walks) if has_looked else 0.0
+        is_host = grown > max(_LEAST_UNEXPLAINED, 2 * (explained - on_devices))
         is_device = growth_on_devices(walks) > max(_LEAST_UNEXPLAINED, 2 * on_devices)
         if is_host or is_device:
             self._recordings += 1
@@ -468,10 +474,10 @@ class HolderSampler:
         middle, later, last = (self._walks[at] for at in (number // 2, 3 * number // 4, -1))
         if min(middle[3:5] + later[3:5] + last[3:5]) < 0:  # not read
             return 0.0
-        grown = _in_use(last) - _in_use(middle)
+        grown = in_use(last) - in_use(middle)
         if last[3] != later[3]:  # (else malloc was not read again)
             # What has filled since then grows no more.
-            grown = min(grown, 2 * (_in_use(last) - _in_use(later)))
+            grown = min(grown, 2 * (in_use(last) - in_use(later)))
         kept = sum(map(self._growth, self._growing))
         return grown if grown > max(_LEAST_UNEXPLAINED, 2 * kept) else 0.0
 
@@ -594,11 +600,6 @@ def _keep_first_names(found: dict[Place, Found], growing: Sequence[Place]) -> No
             found[first] = found.pop(place)
             for below in [other for other in found if place in other.path()]:
                 del found[below]
-
-
-def _in_use(walk: tuple[int, int, float, int, int, int]) -> int:
-    """Bytes that malloc and Python's own allocator had in use at a walk."""
-    return walk[3] + walk[4] * ring_format.BLOCK_BYTES
 
 
 def _order(place: Place) -> tuple[int, int]:

@@ -416,8 +416,8 @@ class Kept:
                 todo += self._texts_of_keys(one)
 
     def _texts_of_keys(self, one: Any) -> list[Any]:
-        """The keys of a dictionary of texts, which the collector does not see. None where the first
-        one is known: records have the same keys.
+        """The keys of a dictionary of texts, which the collector does not see; [] if the first one
+        is known: records have the same keys.
         """
         keys = list(dict.keys(one))
         return keys if keys and type(keys[0]) is str and id(keys[0]) not in self.found else []

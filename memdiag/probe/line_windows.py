@@ -221,11 +221,17 @@ def growth_in_use(walks: Sequence[Walk]) -> float:
     """What is in use has grown by since the middle walk, 0 if it has not grown steadily."""
     return _steady_growth(
         [
-            malloc + max(blocks, 0) * ring_format.BLOCK_BYTES
-            for _, _, _, malloc, blocks, _ in walks[len(walks) // 2 :]
-            if malloc >= 0
+            in_use(walk)
+            for walk in walks[len(walks) // 2 :]
+            if walk[3] >= 0  # malloc was read
         ]
     )
+
+
+def in_use(walk: Walk) -> int:
+    """Bytes that malloc and Python's own allocator had in use at a walk."""
+    _, _, _, malloc, blocks, _ = walk
+    return malloc + max(blocks, 0) * ring_format.BLOCK_BYTES
 
 
 def growth_on_devices(walks: Sequence[Walk]) -> float:

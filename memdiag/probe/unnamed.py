@@ -99,8 +99,7 @@ class Unnamed:
         return self._begin_at_generators(objects_of(_GENERATORS), known)
 
     def look_at_young_generators(self, known: Collection[int]) -> bool:
-        """The same for those made a short time ago, which takes 1 to 3 ms, unless too many objects
-        have been.
+        """The same for those made a short time ago, unless too many objects have been.
 
         known: as for `look`.
         """

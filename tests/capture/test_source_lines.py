@@ -588,6 +588,25 @@ def test_lines_of_objects_that_no_name_leads_to(tmp_path: Path) -> None:
     assert found("Parameter", "grad", "") == 13
 
 
+def test_a_call_that_runs_once_after_the_steps_is_not_named(tmp_path: Path) -> None:
+    source = """
+    def main():
+        exporter = Exporter()
+        for step in range(1000):
+            train(step)
+        exporter.shutdown()
+    if __name__ == "__main__":
+        main()
+    """
+    file = tmp_path / "train.py"
+    file.write_text(dedent(source), encoding="utf-8")
+    held = holder(
+        Name(kind="local", name="exporter", owner="main", file=str(file)),
+        Name(kind="attribute", name="_finished", owner="Exporter"),
+    )
+    assert SourceFiles([str(file)]).located(held).lines == ()
+
+
 def test_callbacks_of_a_library_are_registered_where_it_is_called(tmp_path: Path) -> None:
     source = """
     import atexit

@@ -43,7 +43,8 @@ def place(path: Sequence[Name]) -> str:
     root, *rest = _as_written(path)
     held = _root(root)
     if rest:
-        held = f"{_owner(rest)}held by {held} `{root.name}{'()' if _is_generator(root) else ''}`"
+        call = "()" if _is_generator(root) else ""
+        held = f"{_owner(rest)}held by {held} `{root.name}{call}`"
     return f"`{expression(path)}`, {held}"
 
 

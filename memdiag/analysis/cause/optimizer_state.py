@@ -20,7 +20,7 @@ _Growing = tuple[Holder, float]
 
 def with_state(grown: Sequence[_Growing]) -> list[_Growing]:
     """The places that grow, of which the groups of an optimizer keep what its state does."""
-    groups = {owner: one for one in grown if (owner := _owner(one[0], _GROUPS))}
+    groups = {_owner(holder, _GROUPS) for holder, _ in grown} - {()}
     states = {owner: one for one in grown if (owner := _owner(one[0], _STATE)) in groups}
     kept = [one for one in grown if one not in states.values()]
     return [
