@@ -20,8 +20,19 @@ class _C:
     def _cuda_attach_out_of_memory_observer(observer):
         assert cuda.held, "asked before the program used the device"
         _C.observers.append(observer)
+    def _cuda_isHistoryEnabled():
+        return bool(_Memory.recorded)
+class _Memory:
+    recorded = None
+    traces = []
+    def _record_memory_history(enabled="all", stacks="all", max_entries=0):
+        assert cuda.held, "asked before the program used the device"
+        _Memory.recorded = enabled and (enabled, stacks, max_entries)
+    def _snapshot():
+        return {"segments": [], "device_traces": [_Memory.traces]}
 class _Cuda:
     MIB = 1 << 20
+    memory = _Memory
     def __init__(self):
         self.held = []
         self.calls = self.ooms = 0
@@ -45,6 +56,12 @@ class _Cuda:
             "num_ooms": self.ooms,
         }
     def allocate(self, mib):
+        if _Memory.recorded:
+            _Memory.traces.append({
+                "action": "alloc" if sum(self.held) + mib <= 400 else "oom",
+                "addr": len(self.held) << 30, "size": mib * self.MIB, "stream": 0,
+                "time_us": len(self.held) * 1_000_000, "frames": [],
+            })
         if sum(self.held) + mib > 400:
             self.ooms += 1
             for observer in _C.observers:

@@ -5,7 +5,8 @@
 For a machine with an NVIDIA GPU and a CUDA build of torch; nothing in the tests depends on it.
 
 * Each disease of `fixtures/programs/cuda_training.py` is recorded by `memdiag run`: is the verdict
-  right, are the figures those of nvidia-smi and of torch?
+  right, are the figures those of nvidia-smi and of torch? Does one that runs out of memory leave
+  torch's snapshot?
 * `watched`: a training that leaks is recorded from outside, by `memdiag watch`.
 * The programs of `fixtures/programs/gpu` run once bare and once under `memdiag run --explain
   always`: does the report name the line and its bytes, and is the loss the same to the last bit?
@@ -199,12 +200,14 @@ def disease(name: str, out: Path, steps: int) -> Result:
     steps *= 2 if name in RUN_OUT else 1
     truth_path = out / f"{name}.truth.jsonl"
     options, recording, report = recorded(out, name)
+    options += ["--snapshot"] if name in RUN_OUT else []
     command = memdiag("run", "--force", *options, "--", *training(name, steps, truth_path))
     with nvidia_smi() as smi, (out / f"{name}.txt").open("w") as said:
         done = subprocess.run(command, check=False, cwd=ROOT, stdout=said, stderr=said)
     truth, rows = read_truth(truth_path), list(read(recording))
     found = json.loads(report.read_text())["recordings"][0]
     cause = (found["ending"] or {}).get("cause")
+    has_snapshot = any(out.glob(f"{name}.snapshot-*.pickle"))
     explained = cause == ("device_memory" if name in RUN_OUT else None)
     offset_s = offset(rows, truth)
     offs = {
@@ -223,7 +226,10 @@ def disease(name: str, out: Path, steps: int) -> Result:
         check=name,
         said=f"{said_of(found)}, exit code {done.returncode}",
         expected=" or ".join(sorted(EXPECTED[name])),
-        is_as_expected=found["verdict"] in EXPECTED[name] and explained and is_of_device(found),
+        is_as_expected=found["verdict"] in EXPECTED[name]
+        and explained
+        and is_of_device(found)
+        and has_snapshot == (name in RUN_OUT),
         offs=offs,
     )
 

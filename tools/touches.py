@@ -135,6 +135,7 @@ WHY = {
     ),
     "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arm.py": "inside the target: a private directory for its channel",
+    "probe/device_snapshot.py": "inside the target: beside the recording, O_EXCL, O_NOFOLLOW",
     "probe/interventions.py": "inside the target: malloc_trim of its C library, on request",
     "probe/loop_positions.py": "the memory of its own process, to read",
     "probe/process_identity.py": "kernel files below /proc/self",

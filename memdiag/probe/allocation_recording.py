@@ -13,6 +13,7 @@ import sys
 from _thread import get_ident
 from time import monotonic, thread_time
 
+from . import device_snapshot
 from .allocation_tracing import AllocationTracing
 from .guard import ours
 from .program_code import is_users
@@ -299,12 +300,16 @@ class DeviceHistory:
     def __init__(self, is_too_slow: Callable[[], bool]) -> None:
         torch: Any = sys.modules["torch"]
         self._memory = torch.cuda.memory
-        if not torch.cuda.is_initialized() or torch._C._cuda_isHistoryEnabled():
+        if not torch.cuda.is_initialized():
             raise RuntimeError
         self._is_open = True
-        self._memory._record_memory_history(
-            enabled="state", context="state", stacks="python", max_entries=_HISTORY_ENTRIES
-        )
+        self._is_ours = not torch._C._cuda_isHistoryEnabled()
+        if self._is_ours:
+            self._memory._record_memory_history(
+                enabled="state", context="state", stacks="python", max_entries=_HISTORY_ENTRIES
+            )
+        elif not device_snapshot.is_recording():
+            raise RuntimeError
 
     def in_use(self) -> InUse:
         found: InUse = {}
@@ -325,7 +330,8 @@ class DeviceHistory:
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._memory._record_memory_history(enabled=None)
+            if self._is_ours:
+                self._memory._record_memory_history(enabled=None)
 
 
 def _add(found: InUse, frames: list[Line], size: int) -> None:

@@ -14,6 +14,7 @@ from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 from time import monotonic, thread_time
 
 from . import ring_format
+from .device_snapshot import DeviceSnapshot
 from .framework_allocators import ReadAt
 from .guard import Attempts, never_raises, ours
 from .kept_bytes import Arrays
@@ -57,6 +58,7 @@ class CensusSampler:
         """holders: gives what walks, None if nothing may walk."""
         self._session, self._holders = session, holders
         self._is_regular = os.environ.get(ring_format.CENSUS_VARIABLE) == "1"
+        self._snapshot = DeviceSnapshot(session)
         self._attempts = Attempts()
         self._observes = self._running = False
         self._check_s = self._next_error_s = 0.0
@@ -100,6 +102,7 @@ class CensusSampler:
         """The program has ended: the address space that was set aside may be used from now on."""
         if self._reserve is not None:
             self._reserve.close()
+        self._snapshot.write()
 
     @never_raises
     def take_now(self) -> None:
@@ -113,10 +116,12 @@ class CensusSampler:
     def stop(self) -> None:
         """Take no further census. (Torch cannot remove an observer.)"""
         self._attempts.is_over = True
+        self._snapshot.close()
 
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
         self._running = False
+        self._snapshot.after_fork_in_child()
         self._begin()
 
     def _begin(self) -> None:
@@ -146,6 +151,7 @@ class CensusSampler:
         attach = [getattr(torch._C, name, None) for name in _OBSERVE]
         for one in filter(None, attach[:1] if attach[0] else attach):
             one(self._allocation_failed)
+        self._snapshot.begin(torch)
 
     @never_raises
     def _allocation_failed(self, *_: Any) -> None:
@@ -157,6 +163,7 @@ class CensusSampler:
                 self._take(OUT_OF_MEMORY)
         except ours(Exception) as error:
             self._fail(error)
+        self._snapshot.write()
 
     def _take(self, why: str, frames: Sequence[Any] = ()) -> float:
         """Take a census and write it. Returns its CPU time."""

@@ -37,6 +37,10 @@ EXPLAIN_VARIABLE = "MEMDIAG_EXPLAIN"
 CENSUS_VARIABLE = "MEMDIAG_CENSUS"
 # "1": free memory a few times, and record what came back.
 INTERVENE_VARIABLE = "MEMDIAG_INTERVENE"
+# Where to leave torch's snapshot of GPU memory: DEVICE:INODE:PATH, the numbers of the directory of
+# the recording, and the recording's path without its suffix. (`MEMDIAG_SNAPSHOT` is the option of a
+# memdiag that the target starts.)
+SNAPSHOT_VARIABLE = "MEMDIAG_BESIDE"
 # In a channel for probes that detach with their watcher, the watcher locks this file (flock).
 WATCHER = "watcher"
 

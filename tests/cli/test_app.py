@@ -176,6 +176,7 @@ def test_closed_streams_are_survived(closed: str) -> None:
 
 
 def test_garbage_collector_of_the_caller_is_restored() -> None:
-    before = gc.get_threshold(), gc.get_freeze_count()
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
     commandline.called("--version")
-    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    assert gc.get_threshold() == threshold
+    assert gc.get_freeze_count() <= frozen  # (what `conftest` has frozen may be freed)

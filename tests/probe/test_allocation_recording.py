@@ -16,6 +16,7 @@ import pytest
 
 from memdiag.probe import allocation_recording, guard, ring_format
 from memdiag.probe.allocation_recording import AllocationRecording, Tensors, Traces
+from memdiag.probe.device_snapshot import DeviceSnapshot
 
 PROGRAM = Path(__file__).parent / "programs" / "unnamed_leaks.py"
 HERE = str(Path(__file__).resolve())
@@ -143,7 +144,7 @@ class Device:
         self.cuda = SimpleNamespace(memory=self, is_initialized=lambda: True)
         self._C = SimpleNamespace(_cuda_isHistoryEnabled=lambda: bool(self.calls[-1:]))
 
-    def _record_memory_history(self, enabled: str | None, **_: Any) -> None:
+    def _record_memory_history(self, enabled: str | None = "all", **_: Any) -> None:
         self.calls.append(enabled)
 
     def _snapshot(self) -> dict[str, Any]:
@@ -186,6 +187,22 @@ def test_a_history_of_the_program_is_its_own(users, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", device)
     assert AllocationRecording(1.0, is_host=False, is_device=True).is_closed
     assert device.calls == ["all"]
+
+
+def test_the_history_of_a_snapshot_is_used_and_goes_on(users, monkeypatch) -> None:
+    device = Device()
+    monkeypatch.setitem(sys.modules, "torch", device)
+    monkeypatch.setenv(ring_format.SNAPSHOT_VARIABLE, "0:0:/nowhere")
+    snapshot = DeviceSnapshot(SimpleNamespace(note=pytest.fail))
+    snapshot.begin(device)
+    recording = AllocationRecording(1.0, is_host=False, is_device=True)
+    while not recording.is_closed:
+        device.kept += 3
+        recording.at_step()
+    assert recording.found == [("device", HERE, 7, "train", 3 * 4096.0)]
+    assert device.calls == ["all"]
+    snapshot.close()
+    assert device.calls == ["all", None]
 
 
 PARTS = [

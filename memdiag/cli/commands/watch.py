@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memdiag.cli.measurement.watch_all import Request
 
 USAGE = "[OPTIONS] [PID]"
-WITHOUT = ("exit_code", "intervene")
+WITHOUT = ("exit_code", "intervene", "snapshot")
 
 
 def watch(

@@ -26,11 +26,16 @@ from memdiag.cli.measurement.record import Recorded, record
 from memdiag.cli.measurement.subject import Access, Running, Subject, tag_sources
 from memdiag.cli.measurement.tracker_feed import report_to
 from memdiag.cli.options.exit_codes import Decider, before_findings
-from memdiag.cli.options.recording_options import RecordingOptions, recording_files
+from memdiag.cli.options.recording_options import Explain, RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
 from memdiag.cli.output.messages import STDERR, in_words, say
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
-from memdiag.probe.ring_format import CENSUS_VARIABLE, EXPLAIN_VARIABLE, INTERVENE_VARIABLE
+from memdiag.probe.ring_format import (
+    CENSUS_VARIABLE,
+    EXPLAIN_VARIABLE,
+    INTERVENE_VARIABLE,
+    SNAPSHOT_VARIABLE,
+)
 from memdiag.report.formats.status_line import SETTLE
 from memdiag.values.sanitize import printable
 
@@ -45,6 +50,10 @@ _LOOK_S = 1.0
 # CPU time for judging a recording, without reading it: a hundred times what it takes. Heuristic.
 _JUDGED_WITHIN_S = 30.0
 
+_NO_SNAPSHOT = (
+    "there is no snapshot of torch's GPU memory: no process that used torch on a GPU wrote one"
+)
+
 
 def launch(command: Sequence[str], options: RecordingOptions) -> int:
     """Run `command`, record and judge it; the exit code.
@@ -56,7 +65,7 @@ def launch(command: Sequence[str], options: RecordingOptions) -> int:
     if (why := why_not_measured(Path(command[0]).name)) is not None:
         say(f"{why.reason}, and whose memory is not measured: {why.remedy}")
     with Mailbox() as mailbox:  # holds signals back until COMMAND has ended
-        subject = StartedCommand(command, options, mailbox)
+        subject = StartedCommand(command, options, mailbox, files)
         try:
             trackers = DestinationProcesses(
                 options.destinations, options.run_variables, is_quiet=options.page.quiet
@@ -79,8 +88,16 @@ class StartedCommand(Subject):
 
     launched: Launched
 
-    def __init__(self, command: Sequence[str], options: RecordingOptions, mailbox: Mailbox) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        options: RecordingOptions,
+        mailbox: Mailbox,
+        files: RecordingFiles,
+    ) -> None:
         self._command = command
+        self._files = files
+        self._old_snapshots = files.snapshots()
         self._options = options
         self._mailbox = mailbox
         self._witness: Witness | None = None
@@ -98,12 +115,9 @@ class StartedCommand(Subject):
         try:
             self._directory = channel.create()
             self._environ = channel.prepare(os.environ, self._directory)
-            self._environ = {
-                **self._environ,
-                EXPLAIN_VARIABLE: self._options.explain.value,
-                CENSUS_VARIABLE: str(int(self._options.census)),
-                INTERVENE_VARIABLE: str(int(self._options.intervene)),
-            }
+            asked = self._asked_of_probe()
+            known = {name: v for name, v in self._environ.items() if name not in asked}
+            self._environ = known | {name: value for name, value in asked.items() if value}
         except CannotMeasure as error:
             say(f"{error.message}; steps, phases and tensors will not be recorded")
         stack.callback(self._remove_channel)
@@ -120,6 +134,16 @@ class StartedCommand(Subject):
             strangers=frozenset(own | (self._outlets.pids if self._outlets is not None else set())),
             is_ours=True,
         )
+
+    def _asked_of_probe(self) -> dict[str, str]:
+        """Variables for the probe; "": none, as the default is what is asked for."""
+        options = self._options
+        return {
+            EXPLAIN_VARIABLE: "" if options.explain is Explain.AUTO else options.explain.value,
+            CENSUS_VARIABLE: "1" if options.census else "",
+            INTERVENE_VARIABLE: "1" if options.intervene else "",
+            SNAPSHOT_VARIABLE: self._files.place() if options.snapshot else "",
+        }
 
     def start(self) -> tuple[int, Running]:
         """Raises CannotStart."""
@@ -154,11 +178,17 @@ class StartedCommand(Subject):
             time.sleep(_SETTLE_S / 10)
             measurement.look()
         self._survivors = measurement.pids
-        if not self._survivors or self.launched.left_alone:
-            return ()
-        note = _about_survivors(sorted(self._survivors))
-        say(note)
-        return (note,)
+        notes = []
+        if self._options.snapshot:
+            found = [one for one in self._files.snapshots() if one not in self._old_snapshots]
+            notes += [f"torch's snapshot of GPU memory is in {one}" for one in found] or [
+                _NO_SNAPSHOT
+            ]
+        if self._survivors and not self.launched.left_alone:
+            notes.append(_about_survivors(sorted(self._survivors)))
+        for note in notes:
+            say(printable(note))
+        return tuple(notes)
 
     def _remove_channel(self) -> None:
         """It stays while somebody may still write into it."""

@@ -161,6 +161,12 @@ class RecordingOptions:
         help="Free memory a few times (gc.collect, empty_cache, malloc_trim), to see what returns.",
         panel="Recording",
     )
+    snapshot: bool = flag(
+        "--snapshot",
+        help="Record torch's allocations on GPUs; keep its snapshot of them, as of a failed "
+        "allocation or the end.",
+        panel="Recording",
+    )
     attach: bool = flag(
         "--attach",
         help="Inject the probe to record steps, phases, tensors and exact metrics.",

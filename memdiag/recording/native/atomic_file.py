@@ -12,9 +12,11 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO
 
 from memdiag import safe_open
@@ -23,6 +25,11 @@ from memdiag.recording.native.sidecar import files_of, rows_path, sidecar_path
 from memdiag.values.sanitize import printable
 
 SUFFIXES = (".csv", ".parquet")
+
+
+def snapshot_of(rows: Path) -> re.Pattern[str]:
+    """The names of snapshots that the probe leaves beside a recording."""
+    return re.compile(re.escape(rows.stem) + r"\.snapshot-\d+\.pickle", re.A)
 
 
 class RecordingFiles:
@@ -101,6 +108,18 @@ class RecordingFiles:
         """Replace NAME.meta.json at once. Raises OSError."""
         name = sidecar_path(self.rows).name
         os.close(safe_open.replace(name, [text.encode()], dir_fd=self._directory))
+
+    def place(self) -> str:
+        """Where the target may write beside the recording, for `ring_format.SNAPSHOT_VARIABLE`."""
+        found = os.fstat(self._directory)
+        path = self.rows.absolute().with_suffix("")
+        return f"{found.st_dev}:{found.st_ino}:{path}"
+
+    def snapshots(self) -> list[Path]:
+        """What the target has written there."""
+        here = self._directory
+        names = filter(snapshot_of(self.rows).fullmatch, sorted(os.listdir(here)))  # noqa: PTH208
+        return [self.rows.with_name(name) for name in names if S_ISREG(_mode(name, here) or 0)]
 
     def keep_report(self, text: str) -> None:
         """Nothing: a recording that the user named has no report beside it."""

@@ -25,7 +25,7 @@ from typing import Any
 
 from memdiag import safe_open
 from memdiag.errors import UsageError
-from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.atomic_file import RecordingFiles, snapshot_of
 from memdiag.recording.native.sidecar import SIDECAR_BEGINNING, sidecar_path
 from memdiag.values.kept_run import KeptRun
 from memdiag.values.metrics import KEY_COLUMNS
@@ -42,6 +42,9 @@ _BEGINNINGS = {
 _TEMPORARY = re.compile(
     r"\.(?:" + "|".join(map(re.escape, _BEGINNINGS)) + r")\.[0-9a-f]{16}\.tmp", re.A
 )
+# What the probe leaves beside the recording (`--snapshot`), a pickle of protocol 4.
+_SNAPSHOT = snapshot_of(Path(RECORDING))
+_SNAPSHOT_BEGINNING = b"\x80\x04"
 _ID = re.compile(r"(\d{8}-\d{6})-(.*)-(\d+)(?:\.\d+)?", re.A | re.S)
 _LAST = re.compile(r"last(?:~(\d+))?", re.A)
 _IN_TIME = "%Y%m%d-%H%M%S"
@@ -341,9 +344,10 @@ def _others(directory: int) -> Collection[str]:
 
 def _is_file(name: str, directory: int) -> bool:
     """Return True for a file that memdiag wrote."""
-    if name not in _BEGINNINGS and not _TEMPORARY.fullmatch(name):
+    is_snapshot = _SNAPSHOT.fullmatch(name) is not None
+    if name not in _BEGINNINGS and not is_snapshot and not _TEMPORARY.fullmatch(name):
         return False
-    known = _BEGINNINGS.get(name, b"")
+    known = _SNAPSHOT_BEGINNING if is_snapshot else _BEGINNINGS.get(name, b"")
     try:
         owner = os.fstat(directory).st_uid
         fd = safe_open.open_regular(name, dir_fd=directory, follow=False, owners=(owner,))
