@@ -13,8 +13,8 @@ import sys
 from _thread import get_ident
 from time import monotonic, thread_time
 
-from . import device_snapshot
 from .allocation_tracing import AllocationTracing
+from .device_snapshot import DeviceSnapshot
 from .guard import ours
 from .program_code import is_users
 
@@ -308,7 +308,7 @@ class DeviceHistory:
             self._memory._record_memory_history(
                 enabled="state", context="state", stacks="python", max_entries=_HISTORY_ENTRIES
             )
-        elif not device_snapshot.is_recording():
+        elif DeviceSnapshot.recording is None:
             raise RuntimeError
 
     def in_use(self) -> InUse:

@@ -7,7 +7,6 @@ each process. `memdiag analyze` and PyTorch's memory viewer read it.
 from __future__ import annotations
 
 import os
-import sys
 
 from .guard import never_raises, ours
 from .ring_format import SNAPSHOT_VARIABLE
@@ -22,16 +21,14 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 100_000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
-_recording: DeviceSnapshot | None = None
-
-
-def is_recording() -> bool:
-    """Return True if the history of torch's allocator that is recorded is the one of a snapshot."""
-    return _recording is not None
-
 
 class DeviceSnapshot:
-    """The snapshot of one process. No method raises."""
+    """The snapshot of one process. No method raises.
+
+    recording: the one for which torch records a history now, None if a program's or none is.
+    """
+
+    recording: DeviceSnapshot | None = None
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -42,44 +39,43 @@ class DeviceSnapshot:
     @never_raises
     def begin(self, torch: Any) -> None:
         """Record the history, once the program uses a GPU. One of the program is left as it is."""
-        global _recording
         if not self._where or self._memory is not None:
             return
         try:
             memory = torch.cuda.memory
             if not torch._C._cuda_isHistoryEnabled():
                 memory._record_memory_history(stacks="python", max_entries=_MOST_ENTRIES)
-                _recording = self
+                DeviceSnapshot.recording = self
             self._memory = memory
         except ours(Exception) as error:
             self._failed(error)
 
     @never_raises
     def write(self) -> None:
-        """Write the snapshot, the first time."""
-        if not self._where or self._memory is None:
+        """Write the snapshot, the first time, and stop recording."""
+        where, memory = self._where, self._memory
+        if not where or memory is None:
             return
-        where, self._where = self._where, ""
+        self._where = ""
         try:
             import pickle
 
-            _write(where, pickle.dumps(self._memory._snapshot(), protocol=4))
+            _write(where, pickle.dumps(memory._snapshot(), protocol=4))
         except ours(Exception) as error:
             self._failed(error)
+        self.close()
 
     @never_raises
     def close(self) -> None:
-        """Stop recording, without a snapshot."""
-        global _recording
+        """Stop recording."""
         self._where = ""
-        if _recording is self:
-            _recording = None
+        if DeviceSnapshot.recording is self:
+            DeviceSnapshot.recording = None
             self._memory._record_memory_history(enabled=None)
 
     def after_fork_in_child(self) -> None:
         """A forked child cannot use the GPUs of its parent."""
-        global _recording
-        self._where, _recording = "", None
+        self._where, DeviceSnapshot.recording = "", None
 
     def _failed(self, error: Exception) -> None:
         self._where = ""
@@ -104,6 +100,9 @@ def _write(where: str, data: bytes) -> None:
         try:
             while data:
                 data = data[os.write(fd, data) :]
+        except ours(OSError):
+            os.unlink(name, dir_fd=directory)
+            raise
         finally:
             os.close(fd)
     finally:

@@ -87,6 +87,22 @@ def test_a_run_out_of_device_memory_leaves_it(tmp_path: Path) -> None:
     assert not found.exists()
 
 
+def test_an_error_that_is_caught_leaves_it_and_ends_the_recording(tmp_path: Path) -> None:
+    program = (
+        TRAINING.format(steps=20)
+        + """
+try:
+    torch.cuda.allocate(500)
+except torch.OutOfMemoryError:
+    print(torch.cuda.memory.recorded)
+"""
+    )
+    done = run(tmp_path, program, "--inconclusive", "pass")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "None"), done.stderr
+    (events,) = pickle.loads(only_snapshot(tmp_path).read_bytes())["device_traces"]
+    assert events[-1]["action"] == "oom"
+
+
 def test_a_run_that_ends_well_leaves_it_at_the_end(tmp_path: Path) -> None:
     done = run(tmp_path, TRAINING.format(steps=20), "-o", "r.csv", "--inconclusive", "pass")
     assert (done.returncode, done.stdout.count("python")) == (0, 2), done.stderr
