@@ -29,7 +29,8 @@ _OPTIONS = """
 after-step after-time ascii attach census color counter-regex critical-at duration exit-code
 explain fail-on full gpu-limit html inconclusive interval intervene json-file junitxml limit live
 markdown max-growth max-peak max-tensors-growth max-variation on output phase-regex
-picture-style png quiet no-source snapshot step-regex stop-on svg tags-from to verbose warn-at why width
+picture-style png quiet no-source snapshot step-regex stop-on svg tags-from to verbose warn-at
+why width
 """
 KEYS = frozenset({DIRECTORY, *_OPTIONS.split()})
 """What the file may set: the options of `run` and `watch` (a test compares them)."""
