@@ -336,12 +336,20 @@ def peers(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Iterator[str]
     leaks = [t for t in truths if t.leaks and all(t.name in said[tool] for tool in columns)]
     for truth in leaks:
         yield f"| {truth.name} | {' | '.join(peer_cell(truth, said[c]) for c in columns)} |"
-    sums = []
-    for tool in columns:
-        ran = [t for t in leaks if t.name in said[tool]]
-        count = sum(peer_cell(t, said[tool]).startswith("yes") for t in ran)
-        sums.append(f"{count} of {len(ran)}")
-    yield f"| all | {' | '.join(sums)} |"
+    for name, is_right in (("all", _names), ("the first line keeps the memory", _names_first)):
+        sums = [sum(is_right(t, said[tool]) for t in leaks) for tool in columns]
+        yield f"| {name} | {' | '.join(f'{count} of {len(leaks)}' for count in sums)} |"
+
+
+def _names(truth: Truth, said: dict[str, Outcome]) -> bool:
+    return peer_cell(truth, said).startswith("yes")
+
+
+def _names_first(truth: Truth, said: dict[str, Outcome]) -> bool:
+    """Return True if the line that keeps the memory is the first of any list."""
+    one = said[truth.name]
+    first = [one.line, *(lines[0] for lines in one.lists.values() if lines)]
+    return not one.error and any(line in truth.lines for line in first)
 
 
 def peer_cell(truth: Truth, said: dict[str, Outcome]) -> str:
@@ -351,11 +359,12 @@ def peer_cell(truth: Truth, said: dict[str, Outcome]) -> str:
     if one.error:
         return "did not run: " + one.error.replace("|", "\\|")[-80:]
     lists = {"": [one.line]} if one.line else one.lists
+    right = truth.lines if one.line else truth.stored | truth.made
     places = [
         (lines.index(line) + 1, line, mode)
         for mode, lines in lists.items()
         for line in lines
-        if line in truth.stored | truth.made
+        if line in right
     ]
     if places:
         at, line, mode = min(places)

@@ -63,7 +63,9 @@ def test_line_that_makes_is_right_only_where_nothing_stores() -> None:
     made = Outcome(program="p", tool="memdiag", line=9)
     assert not judged(made, made=frozenset({9})).line_right
     assert judged(made, made=frozenset({9}), stored=frozenset()).line_right
-    assert culprits.peer_cell(truth(made=frozenset({9})), {"p": made}) == "yes, made"
+    assert culprits.peer_cell(truth(made=frozenset({9})), {"p": made}) == "no: 9"
+    of_other = Outcome(program="p", tool="memray", lists={"diff": [9]})
+    assert culprits.peer_cell(truth(made=frozenset({9})), {"p": of_other}) == "yes, made, diff"
 
 
 def test_bytes_per_step_are_right_within_their_bar() -> None:

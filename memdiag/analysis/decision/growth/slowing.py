@@ -11,7 +11,7 @@ from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.analysis.decision.regimes import RegimeFit
 from memdiag.analysis.stats.noise import UNIFORM
 from memdiag.analysis.stats.saturating_exponential import Saturation, saturation
-from memdiag.analysis.stats.slope_test import trend
+from memdiag.analysis.stats.slope_test import Trend, trend
 from memdiag.values.verdict import Argument, Reason, Verdict
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def slowing(case: Case, window: Window) -> Argument | None:
 
     Its halves are those of the way where few of the readings are in the second; of few readings,
     each rate is lower than the one before. The noise is that about the halves, not that of the
-    series: in a warm-up that was read at any distance, the growth before looks like noise.
+    series: in a warm-up that was read at any distance, the growth before looks like noise. Less is
+    enough where the whole climb has slowed down as much: growth by the logarithm or the square root
+    of the steps has no end, and each regime that it is cut into is straighter than the one before.
     """
     fit, common = window.fit, case.policy.common
     x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
@@ -123,13 +125,12 @@ def slowing(case: Case, window: Window) -> Argument | None:
             return None
         early, late = float(rates[0]), float(rates[-1])
     else:
-        least = fit.prepared.quantum * UNIFORM
-        half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
-        if len(x) - by_way <= common.short_share * len(x):
-            half = min(by_way, len(x) - common.fewest)
-        first, second = trend(x[:half], y[:half], least), trend(x[half:], y[half:], least)
+        first, second = _halves(fit, fit.tail, case.policy)
         early, late = first.slope, second.slope
-        if late >= common.slowing * early or early - late <= _unsure(first.error, second.error):
+        climb = [one.slope for one in _halves(fit, _climb(fit), case.policy)]
+        slowed = climb[1] < common.slowing * climb[0]
+        least = (1 - common.little if slowed else common.slowing) * early
+        if late >= least or early - late <= _unsure(first.error, second.error):
             return None
     return Argument(
         text="its growth slows down: {early_rate} in the first half of it, {late_rate} in the "
@@ -137,6 +138,16 @@ def slowing(case: Case, window: Window) -> Argument | None:
         numbers={"early_rate": early, "late_rate": late},
         reason=Reason.SLOWING,
     )
+
+
+def _halves(fit: RegimeFit, first: int, policy: Policy) -> tuple[Trend, Trend]:
+    """The trends of both halves of the bins from `first` on."""
+    x, y, common = fit.binned.x[first:], fit.binned.y[first:], policy.common
+    least = fit.prepared.quantum * UNIFORM
+    half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
+    if len(x) - by_way <= common.short_share * len(x):
+        half = min(by_way, len(x) - common.fewest)
+    return trend(x[:half], y[:half], least), trend(x[half:], y[half:], least)
 
 
 def _unsure(first: float, second: float) -> float:
