@@ -37,15 +37,18 @@ def undiminished(fit: RegimeFit, policy: Policy) -> Span:
     """How far back growth continues at about the present rate, including jumps between regimes.
 
     A short rest at the very start is not a plateau: the program had not yet begun. Nor is a rest
-    that is no longer than those of the growth after it: it is one of its treads.
+    that is no longer than those of the growth after it, or than the way between two readings of it,
+    in which rests are not seen: it is one of its treads.
     """
     x, slope = fit.binned.x, fit.trend.slope
     start, plateau, slowed = fit.tail, 0.0, False
     for piece in fit.before:
         if _is_plateau(fit, piece, start, policy):
-            plateau = float(x[start] - x[piece.first])
-            idle = piece.first <= 1 and plateau < policy.common.warm_share * float(x[-1] - x[start])
-            plateau = 0.0 if idle or plateau <= _longest_rest(fit, start) else plateau
+            length = float(x[start] - x[piece.first])
+            if length <= _longest_rest(fit, start):
+                continue
+            idle = piece.first <= 1 and length < policy.common.warm_share * float(x[-1] - x[start])
+            plateau = 0.0 if idle else length
             break
         pace = _rate(fit, piece)
         slower = slope < policy.common.slowing * pace
@@ -65,11 +68,12 @@ def _rate(fit: RegimeFit, piece: Piece) -> float:
 
 
 def _longest_rest(fit: RegimeFit, first: int) -> float:
-    """Length of the longest flat regime from bin `first` on."""
+    """Length of the longest flat regime from bin `first` on, or way from one bin to the next."""
     x = fit.binned.x
     flat = [p for p in fit.segmentation.pieces if p.first >= first and p.flat]
     ends = [min(p.last, len(x) - 1) for p in flat]
-    return max((float(x[end] - x[p.first]) for p, end in zip(flat, ends, strict=True)), default=0.0)
+    rests = [float(x[end] - x[p.first]) for p, end in zip(flat, ends, strict=True)]
+    return max([*rests, *np.diff(x[first:]).tolist()], default=0.0)
 
 
 def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> bool:
