@@ -31,6 +31,7 @@ from memdiag.recording.monitors import (
     free_loops,
     jvm_memory,
     line_tools,
+    nvidia_rows,
     nvidia_smi,
     process_tables,
     python_profilers,
@@ -69,6 +70,7 @@ from memdiag.recording.tables import native_columns
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
 from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
+from memdiag.recording.textlog.one_line import has_listed, read_listed
 from memdiag.recording.textlog.read_text import read_pattern, read_text
 from memdiag.recording.trackers.mlflow import is_metric, read_metric
 from memdiag.recording.trackers.mlflow_database import read_database
@@ -92,6 +94,7 @@ _REPEATED = 0.45  # tables with a header that comes again, without rules
 _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
+_LEFT = 0.18  # what the lines of a text are where they are no log
 _BY_FILE = 0.15  # numbers that only the name of the file names
 _NAMELESS = 0.1  # a table that cannot be read
 
@@ -275,6 +278,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("nvidia-smi-mon", nvidia_smi.is_monitor, nvidia_smi.read_monitor),
     _signed("nvidia-smi-screen", nvidia_smi.has_screens, nvidia_smi.read_screens),
     _signed("nvidia-smi-listing", nvidia_smi.has_listings, nvidia_smi.read_listings),
+    _signed("nvidia-smi-rows", nvidia_rows.are_rows, nvidia_rows.read_rows),
     _signed("mprof", python_profilers.is_mprof, python_profilers.read_mprof),
     _signed("psrecord", python_profilers.is_psrecord, python_profilers.read_psrecord),
     _signed("memory-profiler", python_profilers.is_profiled, python_profilers.read_profiled),
@@ -315,6 +319,7 @@ FORMATS: tuple[Format, ...] = (
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),
+    Format("listed", _LEFT, has_listed, lambda source, _: read_listed(source)),
     Format("timed-numbers", _BY_FILE, _is_timed, _read_timed),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from logs import read_log
 
+from memdiag.errors import ReadError
+from memdiag.recording.read_options import MetricChoice
+
 N = 30
 POINTS = [
     {"startTimeInMillis": 1727733600000 + 600_000 * n, "min": 9, "value": 1430 + n, "count": 30}
@@ -56,3 +59,17 @@ def test_texts_of_json_between_record_separators_are_read(tmp_path: Path, n: int
     lines = [f'\x1e{{"step": {at}, "rss_mb": {800 + at}}}' for at in range(n)]
     (series,) = read_log(tmp_path, lines, "log.json-seq").series
     assert series.y.tolist() == [(800 + at) * 1e6 for at in range(n)]
+
+
+def test_numbers_that_nothing_names_are_refused_with_the_column_of_values(tmp_path: Path) -> None:
+    rows = [
+        {"itemid": "44817", "clock": f"{1712345640 + 60 * n}", "value": f"{6121704541 + n}"}
+        for n in range(N)
+    ]
+    answer = json.dumps({"jsonrpc": "2.0", "result": [{**row, "ns": "625453422"} for row in rows]})
+    with pytest.raises(ReadError) as refused:
+        read_log(tmp_path, answer)
+    assert refused.value.remedy == "name the column: --metric 'value=bytes'"
+    choice = MetricChoice(name="value", unit="bytes")
+    (series,) = read_log(tmp_path, answer, metrics=(choice,)).series
+    assert series.y.tolist() == [6121704541 + n for n in range(N)]

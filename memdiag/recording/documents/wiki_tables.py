@@ -1,5 +1,5 @@
 """Tables of MediaWiki (`{| ... |}`), AsciiDoc (`|===`), DokuWiki (`^ step ^`), Textile
-(`|_. step |`) and BBCode (`[tr][td]`), as rows of cells.
+(`|_. step |`), Jira, MoinMoin and Trac (`||step||`) and BBCode (`[tr][td]`), as rows of cells.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _ESCAPED = re.compile(r"(?<!\\)\|")
 # The number of columns: `cols="1,1,2"`, `cols="3*"`.
 _COLUMNS = re.compile(r"""cols\s*=\s*["']?([^"'\]]+)""")
 _REPEATED = re.compile(r"([0-9]+)\*")
-# The headers of DokuWiki and of Textile, in which marks begin a cell: `>. 12`, `_. step`.
-_HEADER = re.compile(r"\^[^\^]+\^.*|\|_[<>=]?\. .*")
+# The headers of DokuWiki, of Textile, in which marks begin a cell: `>. 12`, `_. step`, and of Jira.
+_HEADER = re.compile(r"\^[^\^]+\^.*|\|_[<>=]?\. .*|\|\|[^|].*\|\|")
 _MARKS = re.compile(r"^[_<>=~^-]{1,3}\. +")
-_MARKUP = re.compile(r"%\{[^}]*\}|%|\*\*|''")
+_MARKUP = re.compile(r"%\{[^}]*\}|\{color[^}]*\}|\{\*\}|%|\*\*|''")
 _BBCODE = re.compile(r"\[(/?)(table|tr|t[dh])\]", re.I)
 
 
 def has_wiki_tables(text: bytes) -> bool:
     """Return True if a line begins or ends such a table."""
-    begins = rb"(?m)^(?:\{\||\|={3,}\s*$|\^[^^\n]+\^|\|_[<>=]?\. )"
+    begins = rb"(?m)^(?:\{\||\|={3,}\s*$|\^[^^\n]+\^|\|_[<>=]?\. |[ \t]{0,8}\|\|[^|\n]+\|\|)"
     return re.search(begins, text) is not None
 
 
@@ -36,7 +36,7 @@ def with_html(text: str) -> str:
 
 def wiki_tables(lines: Sequence[str]) -> Iterator[tuple[int, list[list[str]]]]:
     """The line of each table, counted from 1, and its rows of cells."""
-    begin = -1
+    begin, end = -1, 0
     for at, line in enumerate(map(str.strip, lines)):
         if begin >= 0 and line.startswith((_ENDS, _ASCIIDOC)):
             inside = lines[begin + 1 : at]
@@ -46,8 +46,10 @@ def wiki_tables(lines: Sequence[str]) -> Iterator[tuple[int, list[list[str]]]]:
             begin = -1
         elif line.startswith((_BEGINS, _ASCIIDOC)):
             begin = at
-        elif begin < 0 and _HEADER.fullmatch(line):
-            yield at + 1, _rows_below(lines, at)
+        elif begin < 0 and at >= end and _HEADER.fullmatch(line):
+            rows = _rows_below(lines, at)
+            end = at + len(rows)
+            yield at + 1, rows
 
 
 def _rows_below(lines: Sequence[str], header: int) -> list[list[str]]:
@@ -55,8 +57,9 @@ def _rows_below(lines: Sequence[str], header: int) -> list[list[str]]:
     others = (lines[at] for at in range(header + 1, len(lines)))
     below = takewhile(lambda line: line.lstrip().startswith("|"), others)
     rows = (line.strip().replace("^", "|") for line in (lines[header], *below))
+    rows = (row.replace("||", "|") if row.startswith("||") else row for row in rows)
     cells = (row.removeprefix("|").removesuffix("|").split("|") for row in rows)
-    return [[_MARKUP.sub("", _MARKS.sub("", c.strip())).strip(" *") for c in row] for row in cells]
+    return [[_MARKUP.sub("", _MARKS.sub("", c.strip())).strip(" *=") for c in row] for row in cells]
 
 
 def _wiki_rows(lines: Sequence[str]) -> list[list[str]]:

@@ -41,8 +41,6 @@ _PROMPT = re.compile(
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
-# The header of a table in Jira: `||step||rss_mb||`.
-_JIRA = re.compile(rb"\s*\|\|[^|].*\|\|\s*")
 # A row of LaTeX's `tabular`, and what stands between rows.
 _TEX_ROW = re.compile(rb"[^&\n]*&[^\n]*\\\\[ \t]*(?:\\hline)?[ \t]*")
 _TEX_MARKUP = re.compile(
@@ -107,7 +105,6 @@ def unwrapped(text: bytes) -> bytes:
     if any(map(_TYPST_ROW.fullmatch, lines)) and b"table(" in plain:
         lines = [_without_typst(line) for line in lines]
     lines = [_without_tex(line) for line in _named(_only_output(lines))]
-    lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)

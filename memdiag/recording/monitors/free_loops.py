@@ -23,6 +23,7 @@ _FREE_NAMES = "total used free shared buff/cache available"
 _FREE_CELLS = r"\s+[0-9][0-9.,]*(?:[KMGT]i?)?B?"
 _FREE_LABEL = r"[^\W\d_][^\d:|=]{0,24}:"  # "Mém :", "Partition d'échange:"
 _FREE_MACHINE = re.compile(rf"{_FREE_LABEL}(?P<cells>(?:{_FREE_CELLS}){{6}})\s*")
+_FREE_ALONE = re.compile(rf"\s*Mem:(?:{_FREE_CELLS}){{6}}\s*")  # `free -m | grep Mem`
 _FREE_SWAP = re.compile(rf"{_FREE_LABEL}(?P<cells>(?:{_FREE_CELLS}){{3}})\s*")
 
 
@@ -74,7 +75,7 @@ def _are_pages(table: Table) -> bool:
 
 def _in_english(lines: Sequence[str]) -> list[str]:
     """The lines, with the names that `free` uses in English for those of its tables: six numbers of
-    the machine above three of swap, below a line of names.
+    the machine above three of swap, below a line of names; or above rows without any names.
     """
     english = list(lines)
     for at, swap in enumerate(lines[2:], 2):
@@ -82,7 +83,10 @@ def _in_english(lines: Sequence[str]) -> list[str]:
         if machine and below and not re.search("[0-9]", lines[at - 2]):
             english[at - 2] = _FREE_NAMES
             english[at - 1], english[at] = f"Mem:{machine['cells']}", f"Swap:{below['cells']}"
-    return english
+    if any(map(_is_free_header, english)):
+        return english
+    rows = ([_FREE_NAMES, line] if _FREE_ALONE.fullmatch(line) else [line] for line in english)
+    return [line for row in rows for line in row]
 
 
 def _is_free_header(line: str) -> bool:

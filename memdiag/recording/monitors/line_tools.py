@@ -21,8 +21,12 @@ _LETTER = re.compile("(?<=[0-9])[KMGT]$")
 # Tools that print a line per reading: what shows them, the patterns of their lines, and what the
 # groups of these are. The MB of GPU tools are MiB.
 _Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
+_DOCKER_ROW = (  # `3f2a9c1b7d4e   train   101.2%   1.211GiB / 62.7GiB   1.93%   1.2kB / 0B`
+    r"^\s*[0-9a-f]{12,64}\s+\S+\s+[0-9.]+%\s+[0-9.]+[KMGT]?i?B / [0-9.]+[KMGT]?i?B\s+[0-9.]+%\s"
+)
 _CONTAINERS: _Lines = (
     (
+        _DOCKER_ROW,
         r"\bMEM USAGE / LIMIT\b",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
         r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
@@ -246,14 +250,14 @@ def table_of_lines(source: Source, row_of: Callable[[str], Row | None]) -> Table
             if not rows[-1].keys().isdisjoint(cells):
                 rows.append({})
             rows[-1] = {**_time(own or time), **rows[-1], **cells}
-    return _rows(rows)
+    return table_of_rows(rows)
 
 
 def _time(clock: str) -> Row:
     return {"time": clock} if clock else {}
 
 
-def _rows(rows: Sequence[Row]) -> Table | None:
+def table_of_rows(rows: Sequence[Row]) -> Table | None:
     """The rows as columns. Without a time, one round over all GPUs or containers is one sample."""
     rows = [row for row in rows if row]
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -119,7 +119,7 @@ def is_header_alone(head: str) -> bool:
     """Return True if the only line has the names of an axis and of memory."""
     lines = [line for line in head.splitlines() if line.strip()]
     return len(lines) == 1 and any(
-        not any(map(is_number, names)) and of_a_run(names)
+        not any(is_number(name.rstrip(",;.")) for name in names) and of_a_run(names)
         for names in (split_line(lines[0].lstrip("# "), delimiter) for delimiter in _DELIMITERS)
     )
 

@@ -41,6 +41,7 @@ from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strictly
 from memdiag.recording.tables.group_processes import encode
+from memdiag.recording.tables.named_values import is_value
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
@@ -57,6 +58,7 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _NO_COUNT = r"(?i)[0-9]\s*[kmgt]?i?b(?:ytes?)?\s*$"
+_NO_MB = 1e6  # so many would be a terabyte
 _ALL_ALLOCATIONS = {"total", "alloc"}
 # Of a machine: its disks have this label as well as its GPUs.
 _ANY_DEVICE = {"device"}
@@ -205,7 +207,9 @@ def _metrics(
     possible = [name for name in others if _may_be_memory(name)]
     remedy = "record memory beside them; if one of them is memory: --metric NAME=MB"
     if possible:
-        remedy = f"name the column: --metric '{printable(possible[-1][:40])}=MB'"
+        named = next(filter(is_value, possible), possible[-1])
+        unit = _unit_by_size(table.columns[table.names.index(named)])
+        remedy = f"name the column: --metric '{printable(named[:40])}={unit}'"
     among = ""
     if len(table.columns) > _COLUMNS_LOOKED_AT:
         among = f" among the first {_COLUMNS_LOOKED_AT:,}"
@@ -215,6 +219,11 @@ def _metrics(
         line=_header_line(table),
         remedy=remedy,
     )
+
+
+def _unit_by_size(column: Column) -> str:
+    """The unit to propose for numbers without one."""
+    return "bytes" if np.nanmax(to_numbers(column).values, initial=0.0) >= _NO_MB else "MB"
 
 
 def _may_be_memory(name: str) -> bool:

@@ -11,13 +11,19 @@ from statistics import median
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_vocabulary import IN_USE, STORES
 from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT
+from memdiag.values.measurements import AxisKind
 
 LEAST_EPOCH_S = 1e8  # in 1973
+# A training goes on from a checkpoint.
+_MAY_RESUME = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 
 # Words of other scripts follow a number without a blank: `1000リクエスト後`.
 _OTHER_SCRIPT = r"(?=[^\x00-\x7f])[^\W\d_]{1,24}"
+# Of an item: `- 200 files`, `3. 200 files`, `* after 200 files`.
+_ITEM = r"[\s*+•-]{0,12}(?:[0-9]{1,3}[.)]\s+)?(?:[Aa]fter\s+)?"
 _IN_FRONT = re.compile(
-    rf"\s*([0-9][0-9,]*)(?:\s+([A-Za-z]{{3,}}(?: [a-z]{{3,}}){{0,2}})\b|({_OTHER_SCRIPT})(?!\w))"
+    rf"{_ITEM}([0-9][0-9,]*)"
+    rf"(?:\s+([A-Za-z]{{3,}}(?: [a-z]{{3,}}){{0,2}})\b|({_OTHER_SCRIPT})(?!\w))"
 )
 _OF_ALL = re.compile(
     rf"\W{{0,8}}([A-Za-z]{{3,24}}) #?({NUMBER})(?:/| of )[0-9][0-9,]*(?![0-9.,]*[ ]?{SIZE_UNIT}\b)"
@@ -37,10 +43,10 @@ def counted_in_front(lines: Sequence[str]) -> tuple[str, str] | None:
     if not word or recognise(word).part is Part.METRIC:
         return None
     if word.isascii():
-        return word, rf"^\s*({NUMBER})()\s+{re.escape(word)}\b"
+        return word, rf"^{_ITEM}({NUMBER})()\s+{re.escape(word)}\b"
     if max(b - a for a, b in pairwise(_numbers(found, word))) <= 1:
         return None
-    return word, rf"^\s*({NUMBER})(){re.escape(word)}(?:\W|$)"
+    return word, rf"^{_ITEM}({NUMBER})(){re.escape(word)}(?:\W|$)"
 
 
 def counted_of_all(lines: Sequence[str]) -> tuple[str, str] | None:
@@ -61,18 +67,23 @@ def _most_common(found: Sequence[tuple[str, str]], more_than: float) -> str:
     if not words or words[0][1] <= more_than:
         return ""
     word = words[0][0]
-    return word if counts(_numbers(found, word)) else ""
+    is_known = recognise(word).axis in _MAY_RESUME
+    return word if counts(_numbers(found, word), may_resume=is_known) else ""
 
 
 def _numbers(found: Sequence[tuple[str, str]], word: str) -> list[float]:
     return [float(number.replace(",", "")) for one, number in found if one == word]
 
 
-def counts(numbers: Sequence[float]) -> bool:
-    """Return True if the numbers count from about zero, or are times since 1970."""
+def counts(numbers: Sequence[float], *, may_resume: bool = False) -> bool:
+    """Return True if the numbers count from about zero, or are times since 1970.
+
+    may_resume: they may count from any number.
+    """
     moves = [b - a for a, b in pairwise(numbers)]
     if not moves or min(numbers) >= LEAST_EPOCH_S:
         return bool(moves)
     usual = median(moves)
     even = sum(abs(move - usual) <= _EVEN * usual for move in moves)
-    return min(moves) > 0 and numbers[0] <= 2 * usual and even * 2 > len(moves)
+    begins = may_resume or numbers[0] <= 2 * usual
+    return min(moves) > 0 and begins and even * 2 > len(moves)

@@ -3,18 +3,20 @@
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
 the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
 used` as `Mem total: 9, Mem used: 4`, the used and committed memory of `36.8 (60.0) MB` as
-`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, `kl. 08.30` as `08:30`, and `3 mins 14.9 secs` as
-`194.9 s`.
+`36.8 MB (60.0 MB)`, `41k steps` as `41000 steps`, `05:41:02 PM` as `17:41:02`, `kl. 08.30` as
+`08:30`, and `3 mins 14.9 secs` as `194.9 s`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.number_marks import decimal_marks, may_be_address
+from memdiag.values.measurements import AxisKind
 
 # (The latter: KB to TB in Cyrillic letters, in UTF-8.)
 _SIZE_ENDS = rb"(?=[ ]?(?:[KMGTkmgt]i?[Bbo]\b|\xd0[\x9a\x9c\x93\xa2]\xd0\x91))"
@@ -128,7 +130,39 @@ _BEFORE_HOUR = re.compile(
     "(?mi)^([^\\w\\n]{0,8})(?:a les|a las|à|às|ás|alle(?: ore)?|ore|um|om|at|o|ob|u|в|о)"
     " (?=[0-9]{1,2}[:h][0-9]{2}(?![0-9]))".encode()
 )
-_REWRITTEN = (
+# `41k steps`, `1.2M iterations`, `10k requests`, no size before a name: `RSS 812M steps 40`.
+_SHORT = rb"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
+_THOUSANDS_OF = re.compile(
+    rb"(?<![\w.,/=])" + _SHORT + rb"([kKM])(?= ?([a-z]{2,16}s)\b(?![ :=#]{1,3}[0-9]))"
+)
+# `step 41k`, `step: 41K`, no size of each: `per step 41K`.
+_OF_THOUSANDS = re.compile(
+    rb"(?i)(?<!per )(?<!each )(?<!every )\b([a-z]{2,16})([ :=#]{1,2})"
+    + _SHORT
+    + rb"k(?![\w.]| ?[bo]\b)"
+)
+
+
+def _of_thousands(found: re.Match[bytes]) -> bytes:
+    is_step = recognise(found[1].decode()).axis is AxisKind.STEP
+    return found[1] + found[2] + _in_full(found[3], b"k") if is_step else found[0]
+
+
+def _thousands_of(found: re.Match[bytes]) -> bytes:
+    """The count in full; also of requests behind a small k, which is no unit of sizes."""
+    kind = recognise(found[3].decode()).axis
+    is_count = kind is AxisKind.STEP or (kind is AxisKind.REQUEST and found[2] == b"k")
+    return _in_full(found[1], found[2]) if is_count else found[0]
+
+
+def _in_full(number: bytes, unit: bytes) -> bytes:
+    return b"%.15g" % (float(number) * (1e6 if unit == b"M" else 1e3))
+
+
+_Replacement = bytes | Callable[[re.Match[bytes]], bytes]
+_REWRITTEN: tuple[tuple[re.Pattern[bytes], _Replacement], ...] = (
+    (_THOUSANDS_OF, _thousands_of),
+    (_OF_THOUSANDS, _of_thousands),
     (_UNIT_IN_BRACKETS, rb"\1 \2"),
     (_HEXADECIMAL, rb"\1"),
     (_LONG_OF_JAVA, rb"memory \1: \2 bytes"),
@@ -159,7 +193,7 @@ class NumberStyle:
 
     grouped: tuple[re.Pattern[bytes], ...]
     units_of_all: bool
-    rewritten: tuple[tuple[re.Pattern[bytes], bytes], ...]
+    rewritten: tuple[tuple[re.Pattern[bytes], _Replacement], ...]
     decimal_commas: bool
     listed: bool
     named_behind: bool
