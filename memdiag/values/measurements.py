@@ -263,13 +263,16 @@ class FillLevel:
     capacity: float
 
 
+NOT_READ = "not read as memory in use: "
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """What was recorded from one source, ready for analysis.
 
     source: file name, or "-" for standard input, or the command of a live recording.
     notes: what the reader decided or skipped, one sentence each (plain text, untrusted parts
-    already made printable).
+    already made printable); that with sizes that were not read begins with `NOT_READ`.
     about: the sidecar's content (command, host, versions, memdiag's own cost), plain JSON values.
     planned_x: the last position that the run is planned to reach on the axis, if known.
     fill_levels: what a log says of buffers and caches that hold a limited number of items.

@@ -223,3 +223,13 @@ def test_why_and_json_is_json_alone(run: Run, folder: Path) -> None:
     (series,) = json.loads(done.stdout)["recordings"][0]["series"]
     assert [argument["check"] for argument in series["trail"] if argument["is_decisive"]]
     assert done.stdout == run("--json", str(folder / "leak.csv")).stdout
+
+
+def test_what_was_not_read_stands_beside_a_stable_verdict(run: Run, tmp_path: Path) -> None:
+    """The size that grows has a name that memdiag does not know."""
+    log = tmp_path / "train.log"
+    lines = [f"step {n} rss 812 MB, blob pool {100 + 5 * n} MB" for n in range(200)]
+    log.write_text("\n".join(lines) + "\n")
+    done = run(str(log))
+    assert done.returncode == 0
+    assert ' unread   "blob pool 100 MB".' in done.stdout

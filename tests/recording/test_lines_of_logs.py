@@ -200,3 +200,21 @@ def test_ps_without_headers_names_its_columns(tmp_path: Path, command: str) -> N
     rows = [f"  {20 * n}  {84000 + n} 7{n % 9}.1" for n in range(N)]
     series = series_of(read_log(tmp_path, [command, *rows]), "rss_bytes")
     assert (series.x[1], series.y[0]) == (20, 84000 * 1024)
+
+
+def test_lines_by_epoch_are_read_beside_those_by_iteration(tmp_path: Path) -> None:
+    """`json_stats` of PySlowFast: the resident memory is in the lines of epochs alone."""
+    lines = []
+    for epoch in range(1, N + 1):
+        for iteration in (200, 400):
+            lines.append(
+                f'json_stats: {{"_type": "train_iter", "epoch": "{epoch}/50", '
+                f'"gpu_mem": "11.83G", "iter": "{iteration}/620", "lr": 0.1}}'
+            )
+        lines.append(
+            f'json_stats: {{"RAM": "{36 + epoch}.50/503.58G", "_type": "train_epoch", '
+            f'"epoch": "{epoch}/50", "gpu_mem": "11.83G", "lr": 0.1}}'
+        )
+    recording = read_log(tmp_path, lines)
+    (ram,) = [one for one in recording.series if "ram" in one.metric]
+    assert ram.y[~np.isnan(ram.y)].tolist() == [(36.5 + epoch) * 1e9 for epoch in range(1, N + 1)]

@@ -36,7 +36,7 @@ from memdiag.recording.tables.group_processes import (
 )
 from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
-from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
+from memdiag.values.measurements import NOT_READ, Axis, AxisKind, Phases, Recording, Series, Unit
 from memdiag.values.sanitize import printable
 from memdiag.values.units import bytes_per_unit
 
@@ -103,7 +103,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     """The recording of a table. Raises ReadError if nothing can be analyzed."""
     notes = list(table.notes)
     if plan.left_out:
-        notes.append(f"not read as memory in use: {_listed(plan.left_out)}")
+        notes.append(NOT_READ + _listed(plan.left_out))
     metrics = _metrics(table, plan, source, notes)
     groups = split(
         len(table),

@@ -305,7 +305,8 @@ def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
     """The metrics, and the positions in their lines.
 
     If all readings with a word of memory have positions, sizes with neither belong to something
-    else: to parameters, or to another program that writes into the same log.
+    else: to parameters, or to another program that writes into the same log. Positions that the
+    lines of a metric never have are not those of the readings: iterations, if it is read by epoch.
     """
     metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
@@ -314,6 +315,9 @@ def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
     if of_memory and of_memory <= set(placed):
         metrics = placed
     own = _leading(fields, axes, found, metrics)
+    have = _have_any(found, own)
+    if any(n in of_memory and not (have & _have_any(found, [n])).any() for n in metrics):
+        own = []
     return _Chosen(metrics=metrics, axes=own or axes, own=bool(own))
 
 

@@ -16,6 +16,7 @@ from memdiag.recording.textlog.number_spans import (
     SIZE_UNIT,
     numbers_in,
 )
+from memdiag.values.measurements import NOT_READ
 from memdiag.values.sanitize import printable
 
 _SIZE = re.compile(
@@ -56,9 +57,11 @@ def left_out(
             examples.setdefault(re.sub(r"[^A-Za-z]+", " ", text), text)
     if not examples:
         return ()
-    shown = ", ".join(f'"{printable(text)}"' for text in list(examples.values())[:_SHOWN])
+    # (Of JSON without the quote before a name.)
+    texts = (printable(text).lstrip('"') for text in list(examples.values())[:_SHOWN])
+    shown = ", ".join(f'"{text}"' for text in texts)
     more = f" and {len(examples) - _SHOWN} more" if len(examples) > _SHOWN else ""
-    return (f"not read as memory in use: {shown}{more}",)
+    return (NOT_READ + shown + more,)
 
 
 def share_left_out(

@@ -23,7 +23,8 @@ from memdiag.report.sections import (
 from memdiag.report.text import argument_text, rates, series_names, text_layout, wording
 from memdiag.report.text.screen import Screen
 from memdiag.values.findings import EvidenceKind, Finding, RecordingFinding, Standing
-from memdiag.values.verdict import Verdict
+from memdiag.values.measurements import NOT_READ
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -117,8 +118,10 @@ def _after(
     """What to do, and what else there is."""
     for one in found.missing[:1] if is_alone else ():
         yield Rank.NOTE, "missing", evidence_and_notes.missing_metric(found, one, screen), 2
-    for text in found.notes[:1] if is_alone else ():
-        yield Rank.NOTE, "note", series_names.stopped(text, screen), 2
+    if is_alone and (text := shown_note(found)):
+        label = "unread" if text.startswith(NOT_READ) else "note"
+        rank = Rank.LIMIT if is_notable(found) else Rank.NOTE
+        yield rank, label, series_names.stopped(text.removeprefix(NOT_READ), screen), 2
     sized = bool(capacity.bounded(found, screen))  # (a fact of its own)
     said = (text for text in advice.texts(found, screen) if not (sized and advice.SIZE in text))
     for at, text in enumerate(said):
@@ -240,9 +243,15 @@ def hidden(found: RecordingFinding) -> str:
     return text_layout.joined(parts) if parts else ""
 
 
+def shown_note(found: RecordingFinding) -> str:
+    """The one that is shown without `-v`, "" for none: what was not read may be what leaks."""
+    return min(found.notes, key=lambda text: not text.startswith(NOT_READ), default="")
+
+
 def is_notable(found: RecordingFinding) -> bool:
-    """Return True if something else than memory needs attention."""
-    return any(one.kind in _NOTABLE for one in found.evidence)
+    """Return True if something else than the memory that was read needs attention."""
+    is_unread = found.verdict in STABLE_OR_WARMUP and shown_note(found).startswith(NOT_READ)
+    return is_unread or any(one.kind in _NOTABLE for one in found.evidence)
 
 
 def fitting(facts: Sequence[Fact], most_lines: int) -> list[list[Text]]:
