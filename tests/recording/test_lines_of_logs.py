@@ -216,5 +216,5 @@ def test_lines_by_epoch_are_read_beside_those_by_iteration(tmp_path: Path) -> No
             f'"epoch": "{epoch}/50", "gpu_mem": "11.83G", "lr": 0.1}}'
         )
     recording = read_log(tmp_path, lines)
-    (ram,) = [one for one in recording.series if "ram" in one.metric]
+    (ram,) = [one for one in recording.series if "gpu" not in one.metric]
     assert ram.y[~np.isnan(ram.y)].tolist() == [(36.5 + epoch) * 1e9 for epoch in range(1, N + 1)]
