@@ -91,6 +91,8 @@ _OF_WORKERS = (
     ),
 )
 _CODE_CELLS, _NAME_CELLS = 70, 160
+# Objects per step, of which at most as many are said as one in so many steps.
+_RARE = 0.5
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
@@ -219,8 +221,10 @@ def _processes(culprit: Culprit, screen: Screen) -> str:
 def _rate(culprit: Culprit) -> str:
     if culprit.bytes_per_step is None:
         return f"{numbers.size(culprit.bytes_per_s)}/s"
-    count = ""
-    if culprit.count_per_step is not None:
-        plural = "" if f"{culprit.count_per_step:.3g}" == "1" else "s"
-        count = f" ({culprit.count_per_step:.3g} object{plural})"
-    return f"{numbers.size(culprit.bytes_per_step)}{count} per step"
+    size, count = numbers.size(culprit.bytes_per_step), culprit.count_per_step
+    if count is None:
+        return f"{size} per step"
+    if 0 < count <= _RARE:
+        return f"{size} per step, 1 object every {1 / count:.3g} steps"
+    plural = "" if f"{count:.3g}" == "1" else "s"
+    return f"{size} ({count:.3g} object{plural}) per step"
