@@ -8,6 +8,7 @@ from memdiag.analysis.build_finding import build_finding
 from memdiag.analysis.cause.find import cause, leaking_by_names, watching
 from memdiag.analysis.cause.in_memory import census, grown
 from memdiag.analysis.cause.interventions import with_interventions
+from memdiag.analysis.cause.onset import with_onset
 from memdiag.analysis.cross_series.evidence import evidence
 from memdiag.analysis.cross_series.leak_kind import leaking
 from memdiag.analysis.cross_series.whole_growth import whole_growth
@@ -74,6 +75,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     held = cause(findings, decided_by, kind, recording.holders, series, growth)
     return replace(
         judged,
+        series=with_onset(findings, decided_by, held, policy),
         notes=judged.notes + watching(judged.verdict, recording.holders),
         cause=with_interventions(held, recording.interventions),
         grown=grown(recording),
