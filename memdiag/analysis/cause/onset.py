@@ -17,9 +17,9 @@ def with_onset(
 ) -> tuple[Finding, ...]:
     """The findings; that of the leak begins where the place that makes most of it began to grow.
 
-    Where readings change is only seen to the distance of two of them, or later where growth comes in
-    steps. Only if memory has grown at about the rate of the leak since then: what grew beside a
-    warm-up began earlier than the leak alone is to be seen.
+    Readings show that less exactly: to the distance of two of them, and later if growth comes in
+    steps. Only if memory has grown at about the rate of the leak since then, as it has not where a
+    warm-up lies between.
     """
     found = tuple(findings)
     first = next(iter(held.culprits), None) if held is not None else None
