@@ -1,4 +1,4 @@
-"""Does a climb run into a ceiling? A saturating exponential against a straight line."""
+"""Does a climb run into a ceiling, or slow down for ever? Curves against a straight line."""
 
 from __future__ import annotations
 
@@ -89,3 +89,35 @@ def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, floa
     variance = max(rss / max(n - 4, 1), noise * noise)  # exact: four parameters
     inverse = np.linalg.pinv(design.T @ design)
     return float(coefficients[2]), math.sqrt(variance * float(inverse[2, 2]))
+
+
+_DECADES = np.logspace(-3, 0.5, 40)  # exact: a search, to a fifth
+
+
+def endless(x: Floats, y: Floats, noise: float, fewest: int) -> float:
+    """Evidence that a climb slows down for ever, and has no straight end.
+
+    BIC of a saturating exponential beside a line, minus BIC of the better one of
+    y = a + b log(1 + (x - x0) / time) and y = a + b sqrt(1 + (x - x0) / time), all by least squares
+    over a grid of times. -inf of fewer than `fewest` samples, and where x does not ascend.
+    """
+    n = len(x)
+    if n < fewest or not x[-1] > x[0]:
+        return -math.inf
+    u, least = (x - x[0]) / (x[-1] - x[0]), n * noise * noise
+    later = 1 + u[None, :] / _DECADES[:, None]
+    curved = min(_least_rss(shape, y, [np.ones(n)]) for shape in (np.log(later), np.sqrt(later)))
+    bent = -np.exp(-u[None, :] / _DECADES[:, None])
+    straight = _least_rss(bent, y, [np.ones(n), u])
+    return n * math.log((straight + least) / (curved + least)) + math.log(n)
+
+
+def _least_rss(shapes: Floats, y: Floats, beside: list[Floats]) -> float:
+    """Residual sum of squares of the best of some shapes, shape (k, n), which rises; with a sum of
+    what is beside it."""
+    basis = np.linalg.qr(np.stack(beside, axis=1))[0]
+    rest = y - basis @ (basis.T @ y)
+    bent = shapes - (shapes @ basis) @ basis.T
+    power = np.maximum((bent**2).sum(axis=1), 1e-300)
+    heights = np.maximum(bent @ rest / power, 0.0)
+    return float((rest @ rest - heights**2 * power).min())

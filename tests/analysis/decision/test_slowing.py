@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
-from analysis.decision.builders import MB, asked, every
-from memory_series import judge, series_of
+from analysis.decision.builders import MB, asked
+from memory_series import series_of
 
 from memdiag.values.measurements import AxisKind, Series
 from memdiag.values.verdict import Side, Verdict
@@ -29,25 +27,3 @@ def test_epochs_that_add_the_same_are_one() -> None:
     found = asked("slowing", epochs(60, 60, 60, 60, 60, 60))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
-
-
-N = np.arange(60.0)
-
-
-def verdicts(part: np.ndarray) -> Counter[Verdict]:
-    """Of 20 runs that rise from 9 GB by these parts of 6 GB, with noise."""
-    noise = [np.random.default_rng(seed).normal(0, 25 * MB, len(N)) for seed in range(20)]
-    return Counter(judge(every(25, 9e9 + 6e9 * part + one)).verdict for one in noise)
-
-
-def test_growth_by_the_logarithm_of_the_steps_is_mostly_left_open() -> None:
-    """A memory pool that meets new sizes ever more rarely: each part of it is nearly a line."""
-    found = verdicts(np.log1p(N / 3) / np.log1p(20))
-    assert found[Verdict.INCONCLUSIVE] >= 14
-    assert found[Verdict.LEAK] + found[Verdict.INCONCLUSIVE] == 20
-
-
-def test_a_leak_after_a_warm_up_is_mostly_found() -> None:
-    found = verdicts((1 - np.exp(-N / 6) + N / 60) / 2)
-    assert found[Verdict.LEAK] >= 14
-    assert found[Verdict.LEAK] + found[Verdict.INCONCLUSIVE] == 20

@@ -10,7 +10,7 @@ import numpy as np
 from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.analysis.decision.regimes import RegimeFit
 from memdiag.analysis.stats.noise import UNIFORM
-from memdiag.analysis.stats.saturating_exponential import Saturation, saturation
+from memdiag.analysis.stats.saturating_exponential import Saturation, endless, saturation
 from memdiag.analysis.stats.slope_test import Trend, trend
 from memdiag.values.verdict import Argument, Reason, Verdict
 
@@ -49,17 +49,29 @@ def saturating(case: Case, window: Window) -> Argument | None:
 
 @Rule
 def bending(case: Case, window: Window) -> Argument | None:
-    """The whole climb that ends now bends toward a ceiling, however far away that still is."""
-    common = case.policy.common
-    found = _saturation(window.fit, _climb(window.fit), case.policy, near=False)
-    if found is None or not _bends(found, case.policy):
-        return None
-    if found.slowed >= common.slowing:
+    """The whole climb that ends now bends toward a ceiling, however far away that still is, or has
+    none but slows down for ever, as the logarithm or the square root does.
+
+    Not a warm-up beside a leak: a saturating exponential and a line describe that better.
+    """
+    fit, common, first = window.fit, case.policy.common, _climb(window.fit)
+    found = _saturation(fit, first, case.policy, near=False)
+    if found is not None and _bends(found, case.policy):
+        slowed, evidence = found.slowed, found.evidence
+    else:
+        x, y = fit.binned.x[first:], fit.binned.y[first:]
+        noise = max(fit.segmentation.noise, fit.floor)
+        evidence = endless(x, y, noise, common.blocks)
+        if evidence < common.evidence_bic:
+            return None
+        early, late = _halves(fit, first, case.policy)
+        slowed = late.slope / early.slope if early.slope > 0 else 1.0
+    if slowed >= common.slowing:
         return None
     return Argument(
         text="its growth slows down throughout, at the end to {slowed_share} of the rate at the "
         "start",
-        numbers={"slowed_share": found.slowed, "evidence": found.evidence},
+        numbers={"slowed_share": slowed, "evidence": evidence},
         reason=Reason.SLOWING,
     )
 
@@ -112,9 +124,7 @@ def slowing(case: Case, window: Window) -> Argument | None:
 
     Its halves are those of the way where few of the readings are in the second; of few readings,
     each rate is lower than the one before. The noise is that about the halves, not that of the
-    series: in a warm-up that was read at any distance, the growth before looks like noise. Less is
-    enough where the whole climb has slowed down as much: growth by the logarithm or the square root
-    of the steps has no end, and each regime that it is cut into is straighter than the one before.
+    series: in a warm-up that was read at any distance, the growth before looks like noise.
     """
     fit, common = window.fit, case.policy.common
     x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
@@ -127,10 +137,7 @@ def slowing(case: Case, window: Window) -> Argument | None:
     else:
         first, second = _halves(fit, fit.tail, case.policy)
         early, late = first.slope, second.slope
-        climb = [one.slope for one in _halves(fit, _climb(fit), case.policy)]
-        slowed = climb[1] < common.slowing * climb[0]
-        least = (1 - common.little if slowed else common.slowing) * early
-        if late >= least or early - late <= _unsure(first.error, second.error):
+        if late >= common.slowing * early or early - late <= _unsure(first.error, second.error):
             return None
     return Argument(
         text="its growth slows down: {early_rate} in the first half of it, {late_rate} in the "
