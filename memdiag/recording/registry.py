@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from memdiag.errors import ReadError, UsageError
 from memdiag.recording.documents.bare_numbers import (
@@ -67,7 +68,8 @@ from memdiag.recording.monitors.statsd import is_statsd, read_statsd
 from memdiag.recording.parsing.cells import has_any_number
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
-from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
+from memdiag.recording.tables.cells_of_lines import NUMBER, is_number
+from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone, split_line
 from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog.one_line import has_listed, read_listed
@@ -99,6 +101,7 @@ _BY_FILE = 0.15  # numbers that only the name of the file names
 _NAMELESS = 0.1  # a table that cannot be read
 
 _ROWS_LOOKED_AT = 10_000
+_NAMES_SHOWN = 6
 # What exports of log collectors call the column of their lines.
 _MESSAGES = frozenset({"message", "msg", "log", "line", "raw", "text", "textpayload", "body"})
 
@@ -186,8 +189,22 @@ def _refuse_nameless(source: Source, options: ReadOptions) -> Table | None:
         f"its {layout.columns} columns have no names",
         source=source.name,
         line=layout.skip_lines + 1,
-        remedy="put a header above them, such as: step,rss_mb",
+        remedy=f"put a header with a name for each above them, such as: {_header(source, layout)}",
     )
+
+
+def _header(source: Source, layout: Layout) -> str:
+    """Names that the columns might have: the fields of a query of nvidia-smi, if it wrote them."""
+    row = split_line(source.first_lines().split("\n")[layout.skip_lines], layout.delimiter)
+    times = takewhile(lambda cell: is_number(cell) and not NUMBER.fullmatch(cell), row)
+    names = ["time" if ":" in cell else "date" for cell in times] or ["step"]
+    if names == ["time"] and nvidia_smi.is_query(source):
+        names = ["timestamp", "memory.used [MiB]", "utilization.gpu [%]"]
+    else:
+        names.append("rss_mb")
+    names += [f"column_{at}" for at in range(len(names) + 1, min(len(row), _NAMES_SHOWN) + 1)]
+    names += ["..."] if len(row) > len(names) else []
+    return layout.delimiter.join(names[: len(row)])
 
 
 def _read_wandb(source: Source, options: ReadOptions) -> Table | None:

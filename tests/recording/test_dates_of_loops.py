@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from logs import read_log, series_of
 
+from memdiag.errors import ReadError
 from memdiag.values.measurements import AxisKind
 
 N = 12
@@ -95,3 +96,92 @@ def test_days_without_marks_are_no_seconds(tmp_path: Path) -> None:
     lines = [f"202402{20 + n},{500 + n}" for n in range(10)]
     (series,) = read_log(tmp_path, ["date,rss_mb", *lines]).series
     assert series.axis.kind is AxisKind.INDEX
+
+
+GPU = "device,VRAM Total Memory (B),VRAM Total Used Memory (B)"
+USED = [9019998208 + 327_359_488 * n for n in range(N)]
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2024-06-01 10:{n:02}:00",
+        "2024-06-01T10:{n:02}:00+02:00",
+        "10:{n:02}:00",
+        "Sat Jun  1 10:{n:02}:00 CEST 2024",
+        "Sat 01 Jun 2024 10:{n:02}:00 PM UTC",
+        "=== 2024-06-01 10:{n:02}:00 ===",
+        "{since_1970}",
+    ],
+)
+@pytest.mark.parametrize("behind", [[], [""]])
+def test_times_above_csv_whose_header_comes_again(
+    tmp_path: Path, date: str, behind: list[str]
+) -> None:
+    lines = []
+    for n, used in enumerate(USED):
+        moment = date.format(n=n, since_1970=1717236000 + 60 * n)
+        lines += [moment, GPU, f"card0,68702699520,{used}", *behind]
+    recording = read_log(tmp_path, lines)
+    (series,) = recording.series
+    assert (series.process, series.y.tolist()) == ("card0", USED)
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+    assert not any("cells than the header" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("name;rss_mb;cpu", "train;{rss};41"),
+        ("rss_mb,cpu", "{rss},41"),
+        ("rss_mb\tcpu\tstate", "{rss}\t41\tR"),
+        ("index, memory.used [MB], utilization.gpu [%]", "0, {rss} MB, 98 %"),
+    ],
+)
+def test_any_monitor_may_print_csv_below_times(tmp_path: Path, header: str, row: str) -> None:
+    lines = [f"2024-06-01 10:{n:02}:00\n{header}\n{row.format(rss=700 + n)}" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(700 + n) * 1e6 for n in range(N)]
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+
+
+def test_rows_of_a_loop_keep_their_own_times_and_steps(tmp_path: Path) -> None:
+    rows = {"Time,rss_mb": "10:{n:02}:07.000,{rss}", "step,rss_mb": "{n},{rss}"}
+    kinds = {"Time,rss_mb": AxisKind.SECONDS, "step,rss_mb": AxisKind.STEP}
+    for header, row in rows.items():
+        lines = [
+            f"2024-06-01 10:{n:02}:09\n{header}\n{row.format(n=n, rss=700 + n)}" for n in range(N)
+        ]
+        (series,) = read_log(tmp_path, lines).series
+        assert (len(series.y), series.axis.kind) == (N, kinds[header])
+
+
+def test_steps_of_several_runs_below_their_dates_are_no_processes(tmp_path: Path) -> None:
+    runs = [[f"2024-06-0{day} 10:00:00", "step,rss_mb"] for day in (1, 2, 3)]
+    lines = [line for run in runs for line in (*run, *(f"{n},{700 + n}" for n in range(N)))]
+    (series,) = read_log(tmp_path, lines).series
+    assert (len(series.y), series.axis.kind) == (3 * N, AxisKind.STEP)
+
+
+def test_what_a_monitor_says_instead_of_a_table_is_left_out(tmp_path: Path) -> None:
+    tables = [[f"10:{n:02}:00", GPU, f"card0,68702699520,{used}"] for n, used in enumerate(USED)]
+    tables[5] = ["10:05:00", "WARNING: AMD GPU device(s) is/are in a low-power state"]
+    (series,) = read_log(tmp_path, [line for table in tables for line in table]).series
+    assert (series.process, len(series.y)) == ("card0", N - 1)
+    assert np.diff(series.x).tolist() == [60] * 4 + [120] + [60] * 5
+
+
+def test_losses_below_times_are_refused(tmp_path: Path) -> None:
+    lines = [f"2024-06-01 10:{n:02}:00\nepoch,loss\n{n},0.{n}" for n in range(N)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)
+
+
+def test_seconds_since_1970_above_copies_of_proc(tmp_path: Path) -> None:
+    lines = [
+        f"--- {1712000000 + 60 * n}\nName:\tpython3\nPid:\t7\nVmRSS:\t {9000 + n} kB\nThreads:\t31"
+        for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(9000 + n) * 1024 for n in range(N)]
+    assert np.diff(series.x).tolist() == [60] * (N - 1)

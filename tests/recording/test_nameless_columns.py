@@ -94,3 +94,42 @@ def test_the_name_of_a_file_names_its_only_numbers(tmp_path: Path) -> None:
 def test_numbers_that_no_name_says_to_be_memory_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ReadError, match="2 columns have no names"):
         _timed(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("row", "header"),
+    [
+        (
+            "2022/12/01 09:10:{at:02}.904, {used}, 81",
+            "timestamp,memory.used [MiB],utilization.gpu [%]",
+        ),
+        (
+            "2022/12/01 09:10:{at:02}.904, {used}, 81, 62",
+            "timestamp,memory.used [MiB],utilization.gpu [%],column_4",
+        ),
+        ("2022-12-01 09:10:{at:02},{used},{at}7", "time,rss_mb,column_3"),
+        ("2022-12-01 09:10:{at:02} {used} {at}7", "date time rss_mb column_4"),
+        ("{at};{used};{at}7", "step;rss_mb;column_3"),
+    ],
+)
+def test_the_hint_shows_a_header_with_which_the_file_is_read(
+    tmp_path: Path, row: str, header: str
+) -> None:
+    lines = [row.format(at=at, used=2810 + 7 * (at % 5) + 40 * at) for at in range(ROWS)]
+    with pytest.raises(ReadError, match="columns have no names") as caught:
+        read_log(tmp_path, lines)
+    assert (caught.value.remedy or "").endswith(
+        f"with a name for each above them, such as: {header}"
+    )
+    series = next(one for one in read_log(tmp_path, [header, *lines]).series)
+    unit = MIB if "MiB" in header else 1e6
+    assert (series.y[0], series.x[1] - series.x[0]) == (2810 * unit, 1)
+
+
+def test_the_hint_for_many_columns_is_short(tmp_path: Path) -> None:
+    lines = [",".join(str(at * column) for column in range(1, 41)) for at in range(ROWS)]
+    with pytest.raises(ReadError) as caught:
+        read_log(tmp_path, lines)
+    assert (caught.value.remedy or "").endswith(
+        ": step,rss_mb,column_3,column_4,column_5,column_6,..."
+    )

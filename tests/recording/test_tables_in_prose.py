@@ -96,3 +96,29 @@ def test_a_heading_of_two_words_is_one_name(tmp_path: Path, heading: str) -> Non
     (memory,) = found.series
     assert memory.y[-1] / memory.y[0] == pytest.approx(539.12 / 500.12)
     assert memory.x[-1] == 390
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["Files that I uploaded:", "Files that I uploaded", "What I have, all of it:", "Model sizes:"],
+)
+@pytest.mark.parametrize("number", ["{at}. ", ""])
+def test_a_clause_above_a_list_of_files_is_no_header(
+    tmp_path: Path, above: str, number: str
+) -> None:
+    items = (f"{number.format(at=at)}{chr(97 + at)}.bin, {812 + 20 * at} MB" for at in range(12))
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [above, *items])
+
+
+def test_a_clause_about_memory_above_pairs_is_no_header(tmp_path: Path) -> None:
+    rows = [f"{50 * at}, {812 + 20 * at}" for at in range(12)]
+    (series,) = read_log(tmp_path, ["Memory of the job, in MB:", *rows]).series
+    assert series.y.tolist() == [812 + 20 * at for at in range(12)]
+
+
+def test_names_of_a_run_may_end_in_a_colon(tmp_path: Path) -> None:
+    rows = [f"{50 * at}, {812 + 20 * at}" for at in range(12)]
+    (series,) = read_log(tmp_path, ["step, rss (MB):", *rows]).series
+    assert series.y.tolist() == [(812 + 20 * at) * MB for at in range(12)]
+    assert series.axis.kind is AxisKind.STEP

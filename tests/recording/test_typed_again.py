@@ -89,3 +89,90 @@ def test_the_machine_of_free_without_its_header_is_no_total(tmp_path: Path) -> N
     recording = read_log(tmp_path, typed("free -m | grep Mem", *([one] for one in rows)))
     used = series_of(recording, "host_used_bytes")
     assert used.y.tolist() == [(21000 + 90 * at) * MIB for at in range(12)]
+
+
+DOCKER = "docker stats --no-stream --format "
+LIMIT = "62.79GiB"
+GIB = [6.412 + at / 8 for at in range(12)]
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, "$ ", "[root@srv4 asr]# ", "PS C:\\job> "])
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("NAME        MEM USAGE / LIMIT", "asr-train   {gib:.3f}GiB / {limit}"),
+        ("MEM USAGE / LIMIT     NAME", "{gib:.3f}GiB / {limit}   asr-train"),
+        (
+            "NAME        CPU %     MEM USAGE / LIMIT     NET I/O",
+            "asr-train   99.31%    {gib:.3f}GiB / {limit}   1.2GB / 9.81GB",
+        ),
+        ("MEM USAGE / LIMIT", "{gib:.3f}GiB / {limit}"),
+    ],
+    ids=["name", "behind", "traffic", "alone"],
+)
+def test_columns_that_docker_was_told_to_print_are_read(
+    tmp_path: Path, prompt: str, header: str, row: str
+) -> None:
+    command = f'{prompt}{DOCKER}"table {{{{.Name}}}}\\t{{{{.MemUsage}}}}"'
+    printed = ((command, header, row.format(gib=gib, limit=LIMIT)) for gib in GIB)
+    (series,) = read_log(tmp_path, [line for lines in printed for line in lines]).series
+    assert series.y.tolist() == pytest.approx([gib * 2**30 for gib in GIB])
+
+
+def test_containers_below_one_header_are_told_apart(tmp_path: Path) -> None:
+    printed = (
+        [
+            "NAME        MEM USAGE / LIMIT",
+            f"asr         {gib:.3f}GiB / {LIMIT}",
+            f"web  1GiB / {LIMIT}",
+        ]
+        for gib in GIB
+    )
+    lines = typed(DOCKER + '"table {{.Name}}\\t{{.MemUsage}}"', *printed)
+    found = {one.process: one.y.tolist() for one in read_log(tmp_path, lines).series}
+    assert found == {"asr": pytest.approx([gib * 2**30 for gib in GIB]), "web": [2**30] * 12}
+
+
+@pytest.mark.parametrize("gib", [6.412, 0.5])
+def test_memory_that_stays_beside_its_limit_is_no_limit(tmp_path: Path, gib: float) -> None:
+    row = f"asr-train   {gib}GiB / {LIMIT}"
+    lines = typed(DOCKER + "...", *[["NAME        MEM USAGE / LIMIT", row]] * 12)
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == pytest.approx([gib * 2**30] * 12)
+
+
+def test_the_format_of_docker_names_the_amounts_below_it(tmp_path: Path) -> None:
+    used = typed(DOCKER + "'{{.MemUsage}}' asr", *([f"{gib:.3f}GiB / {LIMIT}"] for gib in GIB))
+    share = typed(DOCKER + "'{{.MemPerc}}' asr", *([f"{gib:.2f}%"] for gib in GIB))
+    assert read_log(tmp_path, used).series[0].y.tolist() == pytest.approx(
+        [gib * 2**30 for gib in GIB], rel=1e-3
+    )
+    assert read_log(tmp_path, share).series[0].y[0] == 6.41
+
+
+@pytest.mark.parametrize(
+    ("command", "header", "row"),
+    [
+        ("docker stats --format '{{.NetIO}}'", "", "{gib:.3f}GB / 9.81GB"),
+        ("docker stats --format 'table ...'", "NAME   NET I/O", "asr    {gib:.3f}GB / 9.81GB"),
+        ("docker stats --format 'table ...'", "NAME   BLOCK I/O", "asr    {gib:.3f}GB / 9.81GB"),
+        ("docker images", "REPOSITORY   TAG      SIZE", "asr          latest   {gib:.3f}GB"),
+    ],
+)
+def test_other_sizes_that_docker_prints_are_refused(
+    tmp_path: Path, command: str, header: str, row: str
+) -> None:
+    printed = ([header, row.format(gib=gib)] for gib in GIB)
+    with pytest.raises(ReadError):
+        read_log(tmp_path, typed(command, *printed))
+
+
+@pytest.mark.parametrize(
+    ("options", "row"),
+    [("", "trainer-0   990m   {}Mi   "), (" -A", "ml   trainer-0   990m   {}Mi   ")],
+)
+def test_rows_of_pods_without_their_header_are_read(tmp_path: Path, options: str, row: str) -> None:
+    rows = ([row.format(4000 + 9 * at)] for at in range(12))
+    lines = typed(f"kubectl top pod{options} | grep trainer", *rows)
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(4000 + 9 * at) * MIB for at in range(12)]

@@ -1,5 +1,5 @@
-"""Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes, dots for
-rows that are left out, and the encoding of a mail.
+"""Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes, boxes to
+tick, dots for rows that are left out, and the encoding of a mail.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ _SIUNITX = re.compile(
     rb"\\(?:SI|qty)\{([0-9.,]+)\}\{\\(kilo|mega|giga|tera|kibi|mebi|gibi|tebi)\\byte\}"
 )
 _TEX_RULE = re.compile(rb"\s*\\(?:hline|(?:top|mid|bottom)rule|(?:begin|end)\{\w+\*?\}.*)\s*")
+# A box to tick in an item of a list, `- [x] `, `3. [ ] `, `✅ `, and whether it is ticked.
+_TICK = "(?:✅|☑|✔)(?:\N{VARIATION SELECTOR-16})?"
+_BOX = re.compile(
+    rf"(\s{{0,12}}(?:[-*+]\s+|[0-9]{{1,3}}[.)]\s+)?)"
+    rf"(?:(\[[xX]\]|{_TICK}|:white_check_mark:)|\[ \]|☐|⬜)\s+".encode()
+)
 _RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
 # What R's reprex prints below a line of code, which has no amounts itself. Heuristic: the share.
 _REPREX = re.compile(rb"#> ?")
@@ -101,7 +107,7 @@ def unwrapped(text: bytes) -> bytes:
     lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
-    lines = _without_row_numbers(lines)
+    lines = _done(_without_row_numbers(lines))
     if any(map(_TYPST_ROW.fullmatch, lines)) and b"table(" in plain:
         lines = [_without_typst(line) for line in lines]
     lines = [_without_tex(line) for line in _named(_only_output(lines))]
@@ -135,6 +141,17 @@ def _without_row_numbers(lines: list[bytes]) -> list[bytes]:
         return lines
     rows = (None if _JULIA_TYPES.fullmatch(line) else _JULIA_ROW.fullmatch(line) for line in lines)
     return [b"" if row is None else row[1] for row in rows]
+
+
+def _done(lines: list[bytes]) -> list[bytes]:
+    """The lines without boxes to tick; those of tasks that are not done only if none is."""
+    boxes = {at: found for at, line in enumerate(lines) if (found := _BOX.match(line))}
+    are_ticked = any(box[2] for box in boxes.values())
+    kept = [*lines]
+    for at, box in boxes.items():
+        is_done = box[2] or not are_ticked
+        kept[at] = box[1] + lines[at][box.end() :] if is_done else b""
+    return kept
 
 
 def _only_output(lines: list[bytes]) -> list[bytes]:

@@ -24,7 +24,8 @@ _PROMPT = re.compile(
 )
 _VALUE = re.compile(
     rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= |=> )?"
-    rb"([0-9][0-9.,_']*(?: ?(?:[KMGT](?:i?B)?|bytes))?)\s*"
+    rb"([0-9][0-9.,_']*(?: ?(?:[KMGT](?:i?B)?|bytes|%))?)"
+    rb"(?: ?/ ?[0-9][0-9.]*[KMGT]?i?B)?\s*"  # of a total
 )
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
@@ -39,7 +40,7 @@ _LONGEST = 400
 # Of several columns without a header, which the command names: `ps --no-headers -o etimes,rss`.
 _OF_COLUMNS = re.compile(rb"\bps\b[^|;]*\s-?o ?[a-z%]+(?:=,|,[^|;]*\s--no-headers?\b)")
 _NO_HEADERS = re.compile(rb"\bps\b[^|;]*\s(?:--no-headers?|h)\s[^|;]*?-?o ?[a-z%]+,")
-_OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*\s--no-headers\b")
+_OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)")
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
     rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"

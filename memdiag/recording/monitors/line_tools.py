@@ -13,6 +13,7 @@ from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
+from memdiag.recording.tables.dated_sections import seconds_alone
 from memdiag.recording.tables.table import Table
 
 HEAD_LINES = 60
@@ -39,9 +40,9 @@ _CONTAINERS: _Lines = (
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },
 )
-# `kubectl top pod NAME --no-headers`: the command is above its rows.
+# `kubectl top pod NAME --no-headers`, `... | grep NAME`: the command is above its rows.
 _KUBECTL: _Lines = (
-    (r"\bkubectl\s+top\s+pods?\b[^|;]*\s--no-headers\b",),
+    (r"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)",),
     {r"^\s*(\S+(?:\s+\S+)?)\s+[0-9]+[mun]?\s+([0-9]+[KMGT]i)\s*$": ("container", "memory")},
 )
 # `systemctl status` again and again: its times are of the start, and of lines of the service's log.
@@ -235,14 +236,15 @@ LINE_TOOLS = {
 
 
 def table_of_lines(source: Source, row_of: Callable[[str], Row | None]) -> Table | None:
-    """The cells of all lines; a row ends where one of its names comes again. A time of day on a
-    line without cells dates the rows below it.
+    """The cells of all lines; a row ends where one of its names comes again. A time on a line
+    without cells dates the rows below it.
     """
     rows: list[Row] = [{}]
     time = ""
     for line in all_lines(source):
         cells, own = row_of(line), clock_in(line)
         if cells is None:
+            own = own or seconds_alone(line)
             if own and rows[-1]:
                 rows.append({})
             time = own or time

@@ -36,8 +36,8 @@ from memdiag.values.sanitize import printable
 _RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
 _BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
-# Perhaps of a total: `119 MiB/512 MiB`.
-_AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?(?:/[0-9].*)?")
+# Perhaps of a total: `119 MiB/512 MiB`, `1.2GiB / 62.7GiB`.
+_AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb%]?(?:\s?/\s?[0-9].*)?")
 # How much it is more than before, as poolmon prints it: `72710704 (      0)`.
 _INCREASE = re.compile(r"(?<=[0-9]) \( {0,16}-?[0-9]{1,16}\)")
 _WHOLE_K = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})* K")

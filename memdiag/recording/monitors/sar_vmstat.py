@@ -11,6 +11,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.monitors.free_loops import in_unit_of_machine
 from memdiag.recording.monitors.line_tools import HEAD_LINES, in_head, table_of_lines
 from memdiag.recording.monitors.samplings import Row, clock_in
+from memdiag.recording.tables.dated_sections import seconds_alone
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
 
@@ -183,7 +184,7 @@ def is_proc(source: Source) -> bool:
     """
     lines = [line.rstrip() for line in source.head().split("\n")[:HEAD_LINES] if line.strip()]
     return any(
-        all(every.match(line) or clock_in(line) for line in lines)
+        all(every.match(line) or clock_in(line) or seconds_alone(line) for line in lines)
         and any((key := one.match(line)) is not None and key[1] in names for line in lines)
         for one, every, names in ((_KEY, _ANY_KEY, _PROC), (_CGROUP_KEY, _CGROUP_KEY, _CGROUP))
     )

@@ -41,6 +41,8 @@ _TIME_WORD |= _TIME_ALIAS.keys()
 _APOSTROPHE = re.compile("(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")
 # "kubernetes.io/container/memory/used_bytes"
 _DOMAIN = re.compile(r"^[a-z0-9.-]+\.(?:com|io|net|org)/")
+# "MEM USAGE / LIMIT": the cells begin with the amount in use.
+_OF_LIMIT = re.compile(r"(?i)(?<=[a-z)\]])\s/\s(?:limit|total|max)$")
 _GLUED = re.compile(r"(.*(?:rss|uss|pss|vms|mem|memory|vram|ram|heap|used|peak))([kmg]i?b|bytes)")
 
 _STATE = "free|used|avail|available|total"
@@ -70,7 +72,7 @@ class Name:
 
 def take_apart(name: str) -> Name:
     """The words and the unit of a column's name."""
-    name = _DOMAIN.sub("", name)
+    name = _OF_LIMIT.sub("", _DOMAIN.sub("", name))
     bracketed = _BRACKETS.search(name)
     unit = bracketed.group(1).lower() if bracketed else ""
     rest = name[: bracketed.start()] + " " + name[bracketed.end() :] if bracketed else name

@@ -52,17 +52,29 @@ def is_prose_above_names(above: list[str], below: list[str]) -> bool:
 
 
 def are_sentences(header: list[str], rows: list[list[str]], delimiter: str) -> bool:
-    """Return True for lines that are cut at their commas: an amount is above them, the first cell
-    is a part of what brackets hold, most have sizes that commas cut, or most cells below the names
-    of memory have a name of their own: `rss=812`.
+    """Return True for lines that are cut at their commas: an amount or the end of a clause is above
+    them, the first cell is a part of what brackets hold, most have sizes that commas cut, or most
+    cells below the names of memory have a name of their own: `rss=812`.
     """
-    if delimiter == "," and _cuts_sizes(header, rows):
+    if _is_clause(header, rows) or (delimiter == "," and _cuts_sizes(header, rows)):
         return True
     if any(map(_AMOUNT.search, header)) or _OPEN_BRACKET.match(header[0]):
         return True
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
     cells = [row[at] for row in rows for at in places if at < len(row)]
     return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)
+
+
+def _is_clause(header: list[str], rows: list[list[str]]) -> bool:
+    """Return True for what ends in a colon, `What I uploaded, in MB:`, but for names of a run, and
+    for a single name that is not of memory, or above words, where most rows have sizes with units.
+    """
+    ends = [cell.rstrip().endswith(":") for cell in header]
+    if ends[-1] and not any(ends[:-1]):
+        return not of_a_run(header)
+    if len(header) > 1 or (recognisable(header) and any(is_number(row[0]) for row in rows)):
+        return False
+    return 2 * sum(any(map(_AMOUNT.search, row)) for row in rows) > len(rows)
 
 
 def _cuts_sizes(header: list[str], rows: list[list[str]]) -> bool:

@@ -19,6 +19,7 @@ from memdiag.recording.tables.cells_of_lines import (
     of_a_run,
     recognisable,
 )
+from memdiag.recording.tables.dated_sections import is_date
 
 WHITESPACE, WIDE = " ", "  "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
@@ -144,7 +145,7 @@ def _comment(line: str) -> bool:
 
 
 def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | None:
-    cells = [(at, split_line(line, delimiter)) for at, line in rows]
+    cells = _cells(rows, delimiter)
     widths = Counter(len(row) for _, row in cells)
     if not widths:
         return None
@@ -177,6 +178,14 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
         return None
     return _named(names, cells[first][0] + 1, width, delimiter)
+
+
+def _cells(rows: list[tuple[int, str]], delimiter: str) -> list[tuple[int, list[str]]]:
+    """The cells of the rows, without the dates between the tables of a loop."""
+    cells = [(at, split_line(line, delimiter)) for at, line in rows]
+    if delimiter == WHITESPACE:
+        return cells
+    return [(at, row) for at, row in cells if len(row) > 1 or not is_date(row[0])]
 
 
 def _without_mark(row: list[str], width: int, delimiter: str) -> list[str]:

@@ -116,13 +116,14 @@ def read_text_table(source: Source, layout: Layout) -> Table:
         frame, marks = _with_points(frame, _parse(source, raw, layout, typed=False), layout)
     if all(column.has_nulls() for column in frame.get_columns()):
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    frame = _without_headers(frame, layout)
-    names, width = layout.names + ("",) * (frame.width - len(layout.names)), frame.width
+    frame, with_headers = _without_headers(frame, layout), len(frame)
+    names, rows = layout.names + ("",) * (frame.width - len(layout.names)), len(frame)
     above = source.head().split("\n")[: layout.skip_lines]
-    frame, names = with_dates_between(frame, names[:width], above)
+    is_loop = rows < with_headers
+    frame, names = with_dates_between(frame, names[: frame.width], above, is_loop=is_loop)
     notes: tuple[str, ...] = ("the last line is torn off and was left out",) if torn else ()
     notes += marks
-    notes += () if raw is None or len(names) > width else _ragged(raw, layout)
+    notes += () if raw is None or len(frame) < rows else _ragged(raw, layout)
     first_line = layout.skip_lines + 1
     if (units_ := _row_of_units(frame)) is not None:
         names = tuple(f"{n} ({u})" if u else n for n, u in zip(names, units_, strict=True))

@@ -70,8 +70,11 @@ _GARBAGE = frozenset({"gc", "garbage"})
 MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card|footprint)\b"
 )
-# The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
-_NUMBERED = re.compile(r"(?:(\w+) )?\b([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?\s*$")
+# The number of something before a size: "shard 3: 512 MB", "3 samples - 512 MB"; not of a moment:
+# "after batch 3: 512 MB".
+_NUMBERED = re.compile(
+    r"(?:(\w+) )?\b(?:([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?|[0-9]+ ([A-Za-z]+)\W{0,8})\s*$"
+)
 _NUMBERED_WITHIN = 64
 # What has the size beside the load of a processor, or behind a script's name, is a process.
 _LOAD = re.compile(r"(?i)\bcpu\W{0,3}[0-9.]{1,6}\s?%|[0-9]\s?%\s?cpu\b")
@@ -395,7 +398,7 @@ def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
 def _numbered(before: str) -> str:
     """What the number at the end counts, "" if that is a moment or there is none."""
     found = _NUMBERED.search(before[-_NUMBERED_WITHIN:])  # (a long line takes quadratic time)
-    return "" if found is None or (found[1] or "").lower() in PREPOSITIONS else found[2]
+    return "" if found is None or (found[1] or "").lower() in PREPOSITIONS else found[2] or found[3]
 
 
 def _has_size(thing: str) -> bool:

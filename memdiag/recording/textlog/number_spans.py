@@ -193,6 +193,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         unit = match.group("unit") or ""
         is_named_behind = between.endswith("(") and unit and _AFTER.match(line, end)
         label = "" if is_named_behind else _label(between, words)  # "9G used (2300M wired)"
+        label = "" if _counts_before_size(between, label, unit) else label
         is_behind, is_later = is_later, awaited is not None and awaited.kind == "later"
         is_total = between == "(" and (is_behind or is_later)  # "806M(20%)->222M(4096M)"
         if _THEN_LATER.match(line, end) is not None and not _is_position(label):
@@ -234,6 +235,12 @@ def _end_of_position(place: Place, line: str, end: int) -> int:
     if place.kind != "before" or not _is_position(place.text):
         return end
     return line.index(place.text, end) + len(place.text)
+
+
+def _counts_before_size(between: str, label: str, unit: str) -> bool:
+    """Return True for the "steps" of "2000 steps - 4.2 GB", which belong to the number before."""
+    is_size = re.fullmatch(SIZE_UNIT, unit) is not None
+    return is_size and between.startswith(f" {label}") and _is_of_training(label)
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:

@@ -130,10 +130,12 @@ _BEFORE_HOUR = re.compile(
     "(?mi)^([^\\w\\n]{0,8})(?:a les|a las|à|às|ás|alle(?: ore)?|ore|um|om|at|o|ob|u|в|о)"
     " (?=[0-9]{1,2}[:h][0-9]{2}(?![0-9]))".encode()
 )
-# `41k steps`, `1.2M iterations`, `10k requests`, no size before a name: `RSS 812M steps 40`.
+# `41k steps`, `41k steps: 4 GB`, `1.2M iterations`, `10k requests`; no size before a name, as in
+# `RSS 812M steps 40`.
 _SHORT = rb"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
 _THOUSANDS_OF = re.compile(
-    rb"(?<![\w.,/=])" + _SHORT + rb"([kKM])(?= ?([a-z]{2,16}s)\b(?![ :=#]{1,3}[0-9]))"
+    rb"(?<![\w.,/=])" + _SHORT + rb"([kKM])(?= ?([a-z]{2,16}s)\b"
+    rb"(?![ :=#]{1,3}[0-9][0-9.,]{0,16}(?![0-9.,]| ?[KMGTkmgt]i?[Bb]\b)))"
 )
 # `step 41k`, `step: 41K`, no size of each: `per step 41K`.
 _OF_THOUSANDS = re.compile(
