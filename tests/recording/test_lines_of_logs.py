@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from logs import read_log, series_of
 
+from memdiag.errors import ReadError
 from memdiag.values.measurements import AxisKind
 
 N = 12
@@ -218,3 +219,10 @@ def test_lines_by_epoch_are_read_beside_those_by_iteration(tmp_path: Path) -> No
     recording = read_log(tmp_path, lines)
     (ram,) = [one for one in recording.series if "gpu" not in one.metric]
     assert ram.y[~np.isnan(ram.y)].tolist() == [(36.5 + epoch) * 1e9 for epoch in range(1, N + 1)]
+
+
+def test_a_number_with_a_unit_of_its_own_has_not_that_of_another(tmp_path: Path) -> None:
+    """Seconds of CPU beside a working set in MB, whose name is not known."""
+    lines = [f"16:{n:02}:01  WS(MB) 2,31{n % 7}.5  CPU(s) {12 + 29 * n}.0" for n in range(20)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)

@@ -490,7 +490,8 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
         has_size = known.unit is Unit.COUNT and place.kind == "label" and _is_size(unit)
         return f"{label} ({unit})" if has_size else label  # "183 nodes malloced for 86 KB"
     is_of_pages = heading == _OF_MACHINE and recognise(label).part is Part.OTHER
-    if not unit and not is_of_pages and known.part is not Part.LABEL:
+    has_own = label.endswith(")")  # "CPU(s)" below "WS(MB)"
+    if not unit and not is_of_pages and known.part is not Part.LABEL and not has_own:
         unit = "%" if "percent" in label.lower() else _unit_of_heading(heading)
     return f"{label} ({unit})" if unit else label
 
