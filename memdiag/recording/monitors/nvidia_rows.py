@@ -30,7 +30,7 @@ _LESS = 0.5
 
 
 def are_rows(source: Source) -> bool:
-    """Return True if the head has several such rows, hardly anything else, and no whole screen."""
+    """Return True if the head has several such rows, little else, and no whole screen."""
     lines = source.head().split("\n")
     rows = sum(_ROW.match(line) is not None for line in lines)
     others = sum(_BESIDE.match(line) is None for line in lines) if rows >= _ROWS_AT_LEAST else 0

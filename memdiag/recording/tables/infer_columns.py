@@ -58,7 +58,7 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _NO_COUNT = r"(?i)[0-9]\s*[kmgt]?i?b(?:ytes?)?\s*$"
-_NO_MB = 1e6  # so many would be a terabyte
+_NO_MB = 1e6  # that would be a terabyte
 _ALL_ALLOCATIONS = {"total", "alloc"}
 # Of a machine: its disks have this label as well as its GPUs.
 _ANY_DEVICE = {"device"}

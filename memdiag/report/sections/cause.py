@@ -91,7 +91,7 @@ _OF_WORKERS = (
     ),
 )
 _CODE_CELLS, _NAME_CELLS = 70, 160
-# Objects per step, of which at most as many are said as one in so many steps.
+# Up to this rate of objects per step, the report says how many steps keep one.
 _RARE = 0.5
 
 
