@@ -284,6 +284,7 @@ class Probe:
         self._session.after_step = self._tick
         self._census_sampler = CensusSampler(self._session, lambda: self._holder_sampler)
         self._session.at_out_of_memory = self._census_sampler.out_of_memory
+        self._session.at_end = self._census_sampler.at_end
         self._session.take_census = self._census_sampler.take_now
         if os.environ.get(INTERVENE_VARIABLE) == "1":
             from .interventions import Interventions

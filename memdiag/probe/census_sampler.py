@@ -102,6 +102,9 @@ class CensusSampler:
         """The program has ended: the address space that was set aside may be used from now on."""
         if self._reserve is not None:
             self._reserve.close()
+
+    def at_end(self) -> None:
+        """The last readings and the last census are recorded."""
         self._snapshot.write()
 
     @never_raises

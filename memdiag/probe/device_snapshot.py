@@ -74,8 +74,9 @@ class DeviceSnapshot:
             self._memory._record_memory_history(enabled=None)
 
     def after_fork_in_child(self) -> None:
-        """A forked child cannot use the GPUs of its parent."""
-        self._where, DeviceSnapshot.recording = "", None
+        """A forked child cannot use the GPUs that its parent has used."""
+        if self._memory is not None:
+            self._where, DeviceSnapshot.recording = "", None
 
     def _failed(self, error: Exception) -> None:
         self._where = ""

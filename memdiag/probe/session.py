@@ -74,6 +74,7 @@ class Session:
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
         self.at_out_of_memory: Callable[[], None] | None = None
+        self.at_end: Callable[[], None] | None = None
         self.take_census: Callable[[], None] | None = None
         self.follow_pressure: Callable[[], None] | None = None
         self.under_pressure: Callable[[], None] | None = None
@@ -268,6 +269,8 @@ class Session:
         self._write(_WORK, value=0)
         if found is not None and self.at_out_of_memory is not None:
             self.at_out_of_memory()
+        if self.at_end is not None:
+            self.at_end()
 
     @property
     def is_spawned(self) -> bool:
@@ -356,7 +359,7 @@ class Session:
     def close(self) -> None:
         """Record nothing more, in this process and in those that it forks."""
         self._closed = True
-        self.after_step = self.at_out_of_memory = self.take_census = None
+        self.after_step = self.at_out_of_memory = self.at_end = self.take_census = None
         self.follow_pressure = self.under_pressure = None
         self.model_bytes = self.batch_bytes = int
         self.own_objects.remove()

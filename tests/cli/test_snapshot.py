@@ -113,6 +113,26 @@ def test_a_run_that_ends_well_leaves_it_at_the_end(tmp_path: Path) -> None:
     assert {one["action"] for one in events} == {"alloc"}
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_worker_that_uses_the_gpu_leaves_it(tmp_path: Path, method: str) -> None:
+    """Workers of multiprocessing end without Python's functions of `atexit`."""
+    work = TRAINING.format(steps=20).replace("\n", "\n    ")
+    program = tmp_path / "train.py"
+    program.write_text(f"""
+import multiprocessing
+def work():
+    {work}
+if __name__ == "__main__":
+    worker = multiprocessing.get_context("{method}").Process(target=work)
+    worker.start()
+    worker.join()
+""")
+    done = run(tmp_path, f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')")
+    assert done.stdout.count("python") == 2, done.stderr
+    (events,) = pickle.loads(only_snapshot(tmp_path).read_bytes())["device_traces"]
+    assert len(events) == 20
+
+
 def test_a_history_of_the_program_stays_its_own(tmp_path: Path) -> None:
     program = """
 import sys, time, torch

@@ -51,7 +51,7 @@ _LOOK_S = 1.0
 _JUDGED_WITHIN_S = 30.0
 
 _NO_SNAPSHOT = (
-    "there is no snapshot of torch's GPU memory: no process that used torch on a GPU wrote one"
+    "there is no snapshot of torch's GPU memory: no process used torch on a GPU, or writing failed"
 )
 
 
@@ -97,7 +97,7 @@ class StartedCommand(Subject):
     ) -> None:
         self._command = command
         self._files = files
-        self._old_snapshots = files.snapshots()
+        self._old_snapshots = files.snapshots() if options.snapshot else []
         self._options = options
         self._mailbox = mailbox
         self._witness: Witness | None = None
