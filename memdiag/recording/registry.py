@@ -68,7 +68,7 @@ from memdiag.recording.monitors.statsd import is_statsd, read_statsd
 from memdiag.recording.parsing.cells import has_any_number
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
-from memdiag.recording.tables.cells_of_lines import NUMBER, is_number
+from memdiag.recording.tables.cells_of_lines import is_moment
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone, split_line
 from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
@@ -96,7 +96,7 @@ _REPEATED = 0.45  # tables with a header that comes again, without rules
 _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
-_LEFT = 0.18  # what the lines of a text are where they are no log
+_IN_A_SENTENCE = 0.18  # readings that a sentence lists, in a text that is not a log
 _BY_FILE = 0.15  # numbers that only the name of the file names
 _NAMELESS = 0.1  # a table that cannot be read
 
@@ -196,7 +196,7 @@ def _refuse_nameless(source: Source, options: ReadOptions) -> Table | None:
 def _header(source: Source, layout: Layout) -> str:
     """Names that the columns might have: the fields of a query of nvidia-smi, if it wrote them."""
     row = split_line(source.first_lines().split("\n")[layout.skip_lines], layout.delimiter)
-    times = takewhile(lambda cell: is_number(cell) and not NUMBER.fullmatch(cell), row)
+    times = takewhile(is_moment, row)
     names = ["time" if ":" in cell else "date" for cell in times] or ["step"]
     if names == ["time"] and nvidia_smi.is_query(source):
         names = ["timestamp", "memory.used [MiB]", "utilization.gpu [%]"]
@@ -336,7 +336,7 @@ FORMATS: tuple[Format, ...] = (
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),
-    Format("listed", _LEFT, has_listed, lambda source, _: read_listed(source)),
+    Format("listed", _IN_A_SENTENCE, has_listed, lambda source, _: read_listed(source)),
     Format("timed-numbers", _BY_FILE, _is_timed, _read_timed),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )

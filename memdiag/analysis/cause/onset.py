@@ -25,14 +25,14 @@ def with_onset(
     first = next(iter(held.culprits), None) if held is not None else None
     if decided_by is None or first is None or first.since_step is None:
         return found
-    finding, share, since_x = found[decided_by], policy.common, float(first.since_step)
+    finding, common, since_x = found[decided_by], policy.common, float(first.since_step)
     onset, rate = finding.onset_x, finding.growth_per_x
     is_early = finding.axis.kind is AxisKind.STEP and onset is not None and since_x < onset.value
-    if not is_early or rate is None or first.share < share.most or since_x < finding.first_x:
+    if not is_early or rate is None or first.share < common.most or since_x < finding.first_x:
         return found
     x, y = np.array(finding.trace).T
     rise = float(y[-1] - np.interp(since_x, x, y)) / (finding.last_x - since_x)
-    if abs(rise - rate.value) > share.short_share * rate.value:
+    if abs(rise - rate.value) > common.short_share * rate.value:
         return found
     known = replace(finding, onset_x=Interval.around(since_x))
     return (*found[:decided_by], known, *found[decided_by + 1 :])

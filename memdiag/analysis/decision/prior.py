@@ -37,8 +37,8 @@ def undiminished(fit: RegimeFit, policy: Policy) -> Span:
     """How far back growth continues at about the present rate, including jumps between regimes.
 
     A short rest at the very start is not a plateau: the program had not yet begun. Nor is a rest
-    that is no longer than those of the growth after it, or than the way between two readings of it,
-    in which rests are not seen: it is one of its treads.
+    that is at most as long as a rest in the growth after it, or as the distance between two of its
+    readings, which may hide a rest: it is one of its treads.
     """
     x, slope = fit.binned.x, fit.trend.slope
     start, plateau, slowed = fit.tail, 0.0, False
@@ -68,7 +68,7 @@ def _rate(fit: RegimeFit, piece: Piece) -> float:
 
 
 def _longest_rest(fit: RegimeFit, first: int) -> float:
-    """Length of the longest flat regime from bin `first` on, or way from one bin to the next."""
+    """Length of the longest flat regime from bin `first` on, or distance between bins."""
     x = fit.binned.x
     flat = [p for p in fit.segmentation.pieces if p.first >= first and p.flat]
     ends = [min(p.last, len(x) - 1) for p in flat]

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.cells_of_lines import NUMBER, is_number
+from memdiag.recording.tables.cells_of_lines import NUMBER, is_moment
 from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table, read_text_table
 from memdiag.values.sanitize import printable
@@ -121,7 +121,7 @@ def is_timed(source: Source, layout: Layout) -> bool:
     lines = lines if source.whole else lines[:-1]
     rows = [split_line(line, layout.delimiter) for line in lines]
     are_pairs = len(rows) >= _NUMBERS_AT_LEAST and all(len(row) == _TIME_AND_NUMBER for row in rows)
-    return are_pairs and all(_is_time(one) and NUMBER.fullmatch(other) for one, other in rows)
+    return are_pairs and all(is_moment(one) and NUMBER.fullmatch(other) for one, other in rows)
 
 
 def read_timed(source: Source, layout: Layout) -> Table:
@@ -134,7 +134,3 @@ def read_timed(source: Source, layout: Layout) -> Table:
 
 def _name_of(source: Source) -> str:
     return PurePath(source.name).stem[:_LONGEST_NAME]
-
-
-def _is_time(cell: str) -> bool:
-    return is_number(cell) and NUMBER.fullmatch(cell) is None

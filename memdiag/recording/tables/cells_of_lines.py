@@ -35,6 +35,11 @@ def is_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
 
 
+def is_moment(cell: str) -> bool:
+    """Return True if the cell is a date or a time of day."""
+    return is_number(cell) and NUMBER.fullmatch(cell) is None
+
+
 def recognisable(names: list[str]) -> bool:
     """Return True if one of the names is a metric's."""
     return any(recognise(name).part is Part.METRIC for name in names)

@@ -14,7 +14,7 @@ from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT
 from memdiag.values.measurements import AxisKind
 
 LEAST_EPOCH_S = 1e8  # in 1973
-# A training goes on from a checkpoint.
+# What counts on where a checkpoint was written.
 _MAY_RESUME = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 
 # Words of other scripts follow a number without a blank: `1000リクエスト後`.

@@ -151,7 +151,7 @@ def _of_thousands(found: re.Match[bytes]) -> bytes:
 
 
 def _thousands_of(found: re.Match[bytes]) -> bytes:
-    """The count in full; also of requests behind a small k, which is no unit of sizes."""
+    """The count written out. Of requests only with a lowercase k: K and M may be units of sizes."""
     kind = recognise(found[3].decode()).axis
     is_count = kind is AxisKind.STEP or (kind is AxisKind.REQUEST and found[2] == b"k")
     return _in_full(found[1], found[2]) if is_count else found[0]

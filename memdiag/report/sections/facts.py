@@ -120,7 +120,7 @@ def _after(
         yield Rank.NOTE, "missing", evidence_and_notes.missing_metric(found, one, screen), 2
     if is_alone and (text := shown_note(found)):
         label = "unread" if text.startswith(NOT_READ) else "note"
-        rank = Rank.LIMIT if is_notable(found) else Rank.NOTE
+        rank = Rank.LIMIT if _may_hide_a_leak(found) else Rank.NOTE
         yield rank, label, series_names.stopped(text.removeprefix(NOT_READ), screen), 2
     sized = bool(capacity.bounded(found, screen))  # (a fact of its own)
     said = (text for text in advice.texts(found, screen) if not (sized and advice.SIZE in text))
@@ -250,8 +250,12 @@ def shown_note(found: RecordingFinding) -> str:
 
 def is_notable(found: RecordingFinding) -> bool:
     """Return True if something else than the memory that was read needs attention."""
-    is_unread = found.verdict in STABLE_OR_WARMUP and shown_note(found).startswith(NOT_READ)
-    return is_unread or any(one.kind in _NOTABLE for one in found.evidence)
+    return _may_hide_a_leak(found) or any(one.kind in _NOTABLE for one in found.evidence)
+
+
+def _may_hide_a_leak(found: RecordingFinding) -> bool:
+    """Return True if sizes were not read beside a verdict that finds no leak."""
+    return found.verdict in STABLE_OR_WARMUP and shown_note(found).startswith(NOT_READ)
 
 
 def fitting(facts: Sequence[Fact], most_lines: int) -> list[list[Text]]:
