@@ -1,7 +1,8 @@
-"""Hides the modules of the probe from tools that report on a program by its files.
+"""Hides the modules of the probe from tools that report on a program by its files or compile it.
 
 Coverage, `trace` and similar tools skip code without a file (`<string>`, `<frozen importlib>`).
-Otherwise the probe's code would appear in their reports and totals.
+Otherwise the probe's code would appear in their reports and totals. torch.compile compiles what
+runs below a compiled function, but not what belongs to the import system.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def hide(directory: str) -> None:
 
 
 def _rename(code: CodeType, module: str) -> None:
-    _imp._fix_co_filename(code, f"<{module}>")  # type: ignore[attr-defined]
+    _imp._fix_co_filename(code, f"<frozen importlib.{module}>")  # type: ignore[attr-defined]
 
 
 class _Loader(SourceFileLoader):

@@ -12,7 +12,7 @@ from functools import wraps
 from time import monotonic
 
 from .guard import never_raises, ours
-from .wrap import nothing, put_back, undo_all, wrap
+from .wrap import let_compile, nothing, put_back, undo_all, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,9 +71,15 @@ class TorchHooks:
         module = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
         step_state, training, stepped = self._step_state, self._training, self._stepped
         identity = id  # a local is faster than a builtin
+        compiler = getattr(self._torch, "compiler", None)
+        # True in code that torch.compile traces, where a change of ours would become a part of the
+        # program's graph: such steps are counted by their backward passes.
+        is_traced = getattr(compiler, "is_dynamo_compiling", nothing)
 
         # Short functions, not methods: they run at every step.
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if is_traced():
+                return
             try:
                 if step_state.sole is None:
                     training.optimizer_begins()
@@ -81,6 +87,8 @@ class TorchHooks:
                 return
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if is_traced():
+                return
             try:
                 reached = step_state.reached + 1
                 if reached < step_state.check_clock_at and identity(optimizer) == step_state.sole:
@@ -90,6 +98,8 @@ class TorchHooks:
             except ours(Exception):
                 return
 
+        let_compile(before)
+        let_compile(after)
         self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
         self._undo.append(module.register_optimizer_step_post_hook(after).remove)
         optimizer = module.Optimizer

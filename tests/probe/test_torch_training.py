@@ -305,3 +305,19 @@ def test_compiled_graphs_are_the_same_with_and_without_us(watched) -> None:
     without = watched.run_without(sys.executable, program, timeout=110)
     assert with_us.stdout == without.stdout
     assert with_us.stdout.endswith("full graph\n")
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_steps_that_are_compiled_count_and_the_probe_is_not_compiled_with_them(watched) -> None:
+    pytest.importorskip("torch")
+    program = str(PROGRAMS / "compiled_training.py")
+    with_us = watched.run(sys.executable, program, env={"TORCH_LOGS": "dynamo"}, timeout=110)
+    without = watched.run_without(sys.executable, program, timeout=110)
+    assert with_us.stdout == without.stdout
+    assert "start tracing" in with_us.stderr
+    assert "_memdiag_probe" not in with_us.stderr
+    assert "recompile_limit" not in with_us.stderr
+    steps = [event.step for event in watched.events() if event.kind is Kind.STEP]
+    assert len(steps) > 10
+    assert steps[-1] in range(190, 201)
