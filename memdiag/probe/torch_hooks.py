@@ -78,18 +78,16 @@ class TorchHooks:
 
         # Short functions, not methods: they run at every step.
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if is_traced():
-                return
             try:
-                if step_state.sole is None:
+                if not is_traced() and step_state.sole is None:
                     training.optimizer_begins()
             except ours(Exception):
                 return
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if is_traced():
-                return
             try:
+                if is_traced():
+                    return
                 reached = step_state.reached + 1
                 if reached < step_state.check_clock_at and identity(optimizer) == step_state.sole:
                     step_state.reached = reached
