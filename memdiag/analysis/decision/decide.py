@@ -61,6 +61,7 @@ MAY_END = (
     slowing.bending,
     weak_evidence.irregular,
     slowing.slower_lately,
+    slowing.slowed_before,
     weak_evidence.growth_evidence,
     slowing.waves_slow,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
+from memdiag.analysis.decision.prior import undiminished
 from memdiag.analysis.decision.regimes import RegimeFit
 from memdiag.analysis.stats.noise import UNIFORM
 from memdiag.analysis.stats.saturating_exponential import Saturation, endless, saturation
@@ -179,6 +180,28 @@ def slower_lately(case: Case, window: Window) -> Argument | None:
         text="it grew by {growth_rate} overall, but by only {late_rate} in the last {last_share} "
         "of the run",
         numbers={"growth_rate": early, "late_rate": late, "last_share": case.last_share},
+        reason=Reason.SLOWING,
+    )
+
+
+@Rule
+def slowed_before(case: Case, window: Window) -> Argument | None:
+    """It has slowed down twice and more, in more than a small part of the climb: growth that has
+    slowed down so late may do so again, however straight it is since.
+    """
+    fit, policy = window.fit, case.policy
+    span, x, first = undiminished(fit, policy), fit.binned.x, _climb(fit)
+    climb = float(x[-1] - x[first])
+    if not span.slowed or climb - span.length_x <= policy.common.warm_share * climb:
+        return None
+    ends = [x[first], (x[first] + x[span.first_bin]) / 2, x[span.first_bin]]
+    early, late = np.diff(np.interp(ends, x, fit.binned.y))
+    if late >= policy.common.slowing * early:
+        return None
+    return Argument(
+        text="it slowed down again and again, and has its present rate for {length_x} of "
+        "{climb_x} only",
+        numbers={"length_x": span.length_x, "climb_x": climb},
         reason=Reason.SLOWING,
     )
 
