@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -209,6 +210,25 @@ def test_torch_training_is_named_and_trains_the_same(tmp_path: Path) -> None:
     first = found["cause"]["culprits"][0]
     assert first["code"].startswith("reconstructions.append(restored)")
     assert "`reconstructions`, local variable of main()" in first["holder"]
+
+
+def test_a_recording_whose_memdiag_was_killed_with_the_program_has_the_cause(
+    tmp_path: Path, program: Path
+) -> None:
+    """As the kernel does to all processes of a container whose memory is full."""
+    options = ("--quiet", "--output", "run.csv")
+    command = [sys.executable, "-m", "memdiag", "run", *options, "--", sys.executable, program]
+    sidecar = tmp_path / "run.meta.json"
+    with subprocess.Popen([*command, "50000"], cwd=tmp_path, start_new_session=True) as process:
+        deadline_s = time.monotonic() + 60
+        while time.monotonic() < deadline_s and process.poll() is None:
+            time.sleep(0.2)
+            if sidecar.exists() and json.loads(sidecar.read_text(encoding="utf-8"))["holders"]:
+                break
+        os.killpg(process.pid, signal.SIGKILL)
+    found = json.loads(memdiag(tmp_path, "analyze", "run.csv", "--json").stdout)["recordings"][0]
+    assert found["cause"]["culprits"][0]["code"] == "self.features[step] = np.ones(4000)"
+    assert "ends in the middle" in " ".join(found["notes"])
 
 
 BUSY = """

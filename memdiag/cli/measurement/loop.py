@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
+# Between two writes of what is known beside the rows, for recordings that memdiag cannot finish:
+# this long at least, this part of the time so far, and so many times as long as one takes.
+# Heuristic.
+_DESCRIBE_S, _DESCRIBE_PART, _DESCRIBE_TIMES = 5.0, 0.05, 200
 _ENDING_S = 1.0  # between two looks at a target that memdiag ends
 _EARLY_S = 0.005  # shortest time between two ticks
 # The target is ended only once its processes have answered, or after this time: memory is critical
@@ -98,6 +102,7 @@ class Measurement:
         self._began_s = began_s
         self._cpu_began_s = time.process_time()
         self._flush_at_s = self._status_at_s = self._early_s = began_s
+        self._describe_at_s = began_s + _DESCRIBE_S
         self._paused_s = 0.0
         self._latest: Sample | None = None
         self.last_readings: dict[str, float] = {}
@@ -242,6 +247,11 @@ class Measurement:
         if now_s >= self._flush_at_s:
             self._flush_at_s = now_s + _FLUSH_S
             writer.flush()
+        if now_s >= self._describe_at_s:
+            self._complete()
+            took_s = self._clock.now_s() - now_s
+            apart_s = max(_DESCRIBE_S, _DESCRIBE_PART * self._elapsed_s(), _DESCRIBE_TIMES * took_s)
+            self._describe_at_s = now_s + apart_s
         self._display.take(samples)
         if self._feed is not None and self._feed.take(samples, self._elapsed_s()):
             self._judge_for_trackers(self._feed)
