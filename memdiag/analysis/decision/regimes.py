@@ -93,34 +93,44 @@ def fit_regimes(prepared: Prepared, policy: Policy) -> RegimeFit:
     binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
     floor = binned.floor(prepared.noise)
     segmentation = segment(binned.x, binned.y, floor, policy)
-    starts = _starts(segmentation, len(binned.x), policy.common.fewest)
-    tail = max(starts, key=lambda s: starts[s])
     stable_slope = (
         policy.common.stable_growth
         * prepared.level
         / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
     )
+    growing, level = _by_growth(segmentation, binned, stable_slope)
+    weight = sum(growing.values())
+    last = growing if weight > policy.common.growing_weight else level
+    tail = _heaviest(last or growing, segmentation, len(binned.x), policy.common.fewest)
     return RegimeFit(
         prepared=prepared,
         binned=binned,
         segmentation=segmentation,
         tail=tail,
         trend=trend(binned.x[tail:], binned.y[tail:], floor),
-        growing=sum(
-            weight
-            for start, flat, weight in segmentation.tails
-            if not flat and line(binned.x[start:], binned.y[start:])[1] > stable_slope
-        ),
+        growing=weight,
     )
 
 
-def _starts(segmentation: Segmentation, n: int, least: int) -> dict[int, float]:
-    """Possible first bins of the last regime that leave enough of it, with their weights."""
-    starts: dict[int, float] = {}
-    for start, _, weight in segmentation.tails:
-        if n - start >= min(least, n):
-            starts[start] = starts.get(start, 0.0) + weight
-    return starts or {min(segmentation.pieces[-1].first, max(n - 2, 0)): 1.0}
+def _by_growth(
+    segmentation: Segmentation, binned: Binned, stable_slope: float
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Possible first bins of the last regime with their weights: where it grows, and where not."""
+    growing: dict[int, float] = {}
+    level: dict[int, float] = {}
+    for start, flat, weight in segmentation.tails:
+        grows = not flat and line(binned.x[start:], binned.y[start:])[1] > stable_slope
+        starts = growing if grows else level
+        starts[start] = starts.get(start, 0.0) + weight
+    return growing, level
+
+
+def _heaviest(starts: dict[int, float], segmentation: Segmentation, n: int, least: int) -> int:
+    """The heaviest of the first bins that leave enough of the last regime."""
+    enough = [start for start in starts if n - start >= min(least, n)]
+    if not enough:
+        return min(segmentation.pieces[-1].first, max(n - 2, 0))
+    return max(enough, key=starts.__getitem__)
 
 
 def r_squared(x: Floats, y: Floats) -> float:

@@ -37,3 +37,10 @@ def test_growth_too_slow_to_matter_is_so_as_a_whole(seed: int) -> None:
     y = 180 * MB + np.cumsum(grown) + random.normal(0, 1e3, n)
     found = asked("block_trend", malloc(y, x=6.6 * np.arange(n)))
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("seed", [3, 19, 32, 44])
+def test_growth_that_rests_at_its_end_is_one(seed: int) -> None:
+    """Pages of a job under load, which may or may not have stopped growing a moment ago."""
+    y = 500 * MB * (1 + 0.6 * np.minimum(np.arange(240) / 240, 0.94))
+    assert asked("block_trend", every(50, noisy(y, 0.02, seed))).verdicts[0] is Verdict.LEAK
