@@ -339,3 +339,13 @@ def test_a_header_that_comes_again_above_an_axis_is_of_a_log(tmp_path: Path) -> 
     (series,) = read_log(tmp_path, lines).series
     assert "epoch" in series.axis.name.lower()
     assert series.y.tolist() == pytest.approx([(4 + n / 100) * 1e9 for n in range(N)])
+
+
+def test_time_that_a_program_simulates_is_no_clock(tmp_path: Path) -> None:
+    """Forty readings within half a millisecond: nothing prints as often."""
+    lines = [f"cycle={100 * n} time={n / 8e4:.6e} dt=1.2e-07 rss=4{n:02d} MB" for n in range(40)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.name, series.axis.kind) == ("cycle", AxisKind.INDEX)
+    lines = [f"time={0.25 * n:.6e} rss=4{n:02d} MB" for n in range(40)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.name, series.axis.kind) == ("time", AxisKind.SECONDS)

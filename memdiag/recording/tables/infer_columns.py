@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 # A label column has few different values; a column of readings has many.
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
+# Nothing prints its memory more often than this on the average. Heuristic.
+_PRINTED_S = 0.01
 _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
@@ -469,14 +471,28 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    rank = meaning.rank
+    if seconds and is_numeric(column) and _is_simulated(table.names[at], values):
+        kind, rank = AxisKind.INDEX, _LAST_RANK
     if kind is AxisKind.EPOCH and (since_first := since_first_of_1970(values)) is not None:
         kind, meaning, values = AxisKind.SECONDS, recognise("time"), since_first
+        rank = meaning.rank
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     name = printable(table.names[at][:80])
     axis = Axis(name=name or ("the first column" if at == 0 else f"column {at + 1}"), kind=kind)
     is_assumed = meaning.axis is None or kind is AxisKind.TICK or is_bare_number(name)
-    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=is_assumed)
+    return Candidate(axis=axis, values=values, rank=rank, is_assumed=is_assumed)
+
+
+def _is_simulated(name: str, values: Floats) -> bool:
+    """Return True if a clock without a unit goes on by less than anything prints its memory: the
+    time in what a program simulates, `time=2.1e-3 dt=2e-5`.
+    """
+    if take_apart(name).seconds_per_unit is not None:
+        return False
+    moves = np.diff(values[np.isfinite(values)])
+    return len(moves) > 0 and bool(moves.min() >= 0) and float(moves.mean()) < _PRINTED_S
 
 
 def _is_request(name: str) -> bool:
