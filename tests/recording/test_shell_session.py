@@ -18,6 +18,7 @@ from memdiag.recording.read import read
         ("me@box:~/job$ ps -o rss= -p 4711", "1070888", "rss (KiB): 1070888"),
         ("$ ps -o rss= -p 4711 | tr -d ' '", " 1070888", "rss (KiB): 1070888"),
         ("$ awk '/VmRSS/{print $2}' /proc/7/status", "912", "VmRSS (KiB): 912"),
+        ("$ ps -o rss= -p 7 | awk '{print $1/1024}'", "812.5", "rss (MiB): 812.5"),
         ("PS C:\\a> (ps train).WorkingSet64 / 1MB", "1203,1367", "WorkingSet64 (MiB): 1203.1367"),
         ("PS C:\\a> (ps train).WorkingSet64", "1203136700", "WorkingSet64: 1203136700"),
         ("> lobstr::mem_used()", "285.70 MB", "mem_used: 285.70 MB"),
@@ -42,6 +43,35 @@ def test_only_a_loop_names_several_numbers() -> None:
     assert with_commands_names(once) == once
     named = with_commands_names([b"$ while sleep 5; do ps -o rss= -p 7; done", *printed, b"$ ls"])
     assert named[1:4] == [b"rss (KiB): 812000", b"part two", b"rss (KiB): 815000"]
+
+
+@pytest.mark.parametrize(
+    ("body", "when"),
+    [
+        ('echo "$(date +%H:%M) $(ps -o rss= -p 7)"; sleep 60', "11:{:02}"),
+        ("echo `date +%s` `ps -o rss= -p 7`; sleep 60", "17119600{:02}"),
+        ('printf \'%s,%s\\n\' "$(date +%F_%T)" "$(ps -o rss= -p 7)"', "2024-03-11_11:{:02}:00,"),
+    ],
+)
+def test_a_loop_names_the_number_behind_its_time(body: str, when: str) -> None:
+    printed = [f"{when.format(n)}  {812 + n}" for n in range(9)]
+    lines = [f"me@box:~$ while true; do {body}; done", *printed, "^C", "me@box:~$ ls"]
+    named = with_commands_names([line.encode() for line in lines])
+    expected = [f"{when.format(n)}  rss (KiB): {812 + n}" for n in range(9)]
+    assert [line.decode() for line in named] == ["", *expected, "^C", "me@box:~$ ls"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'while sleep 9; do echo "$(date +%T) $(ls /tmp | wc -l)"; ps -o rss= -p 7 >> log; done',
+        'while sleep 9; do echo "$(date +%T) $(cat count)"; done',
+        'echo "$(date +%T) $(ps -o rss= -p 7)"',
+    ],
+)
+def test_a_number_behind_a_time_needs_a_loop_and_a_name(command: str) -> None:
+    lines = [f"$ {command}".encode(), *(f"11:{n:02}:20 {812 + n}".encode() for n in range(9))]
+    assert with_commands_names(lines) == lines
 
 
 def test_a_vector_in_parts_is_one_list() -> None:
