@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from logs import read_log
 
 import memdiag
+from memdiag.errors import ReadError
 from memdiag.recording.documents.wiki_tables import wiki_tables
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 from memdiag.recording.read import read
@@ -72,6 +74,39 @@ def test_a_loop_names_the_number_behind_its_time(body: str, when: str) -> None:
 def test_a_number_behind_a_time_needs_a_loop_and_a_name(command: str) -> None:
     lines = [f"$ {command}".encode(), *(f"11:{n:02}:20 {812 + n}".encode() for n in range(9))]
     assert with_commands_names(lines) == lines
+
+
+@pytest.mark.parametrize(
+    ("command", "counted"),
+    [
+        ('> for (k in 1:9) { run(k); cat(k*40, "sims:", format(mem_used()), "\\n") }', "sims"),
+        (
+            "> for (k in 1:9) cat(paste0(k*40, ' maps done: ', pryr::mem_used()), '\\n')",
+            "maps done",
+        ),
+    ],
+)
+def test_a_loop_names_the_size_behind_its_count(tmp_path: Path, command: str, counted: str) -> None:
+    lines = [command, *(f"{40 * n} {counted}: {310 + n}.5 MB " for n in range(1, 10)), "> q()"]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.metric == "mem_used_bytes"
+    assert series.x[:2].tolist() == [40, 80]
+    assert series.y[:2].tolist() == [311.5e6, 312.5e6]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '> for (k in 1:9) cat(k*40, "maps:", format(object_size(map(k))), "\\n")',
+        '> for (k in 1:9) { mem_used(); cat(k*40, "maps:", file.size(f), "\\n") }',
+        '> cat(40, "maps:", format(mem_used()), "\\n")',
+        '> for (k in 1:9) cat(k*40, "sims:", format(mem_used()), "\\n")',
+    ],
+)
+def test_a_size_behind_a_count_needs_a_loop_that_prints_both(tmp_path: Path, command: str) -> None:
+    lines = [command, *(f"{40 * n} maps: {310 + n}.5 MB " for n in range(1, 10)), "> q()"]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)
 
 
 def test_a_vector_in_parts_is_one_list() -> None:

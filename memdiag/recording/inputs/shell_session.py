@@ -34,6 +34,8 @@ _WHEN = re.compile(
 )
 # `echo "$(date +%T) $(ps -o rss= -p 7)"`: a time, and the value of what stands behind the date.
 _DATED = re.compile(rb"(?:\$\(|`)date\b[^()`]*[)`][^;|&$`]{0,16}(?:\$\(|`)([^`;&]*)")
+# `250 fits: 69.24 MB`, where the command has `"fits:"` before what it prints.
+_COUNTED = re.compile(rb"\s*[0-9]+ ([A-Za-z]{2,24}(?: [A-Za-z]{2,24}){0,2})(?=:)")
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
 _LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
@@ -80,9 +82,9 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
             named[at] = b""  # the numbers in it are not readings
             for n, number in numbers.items():
                 named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
-        elif timed := _behind_times(command, {n: lines[n] for n in range(at + 1, end)}):
+        elif placed := _behind_positions(command, {n: lines[n] for n in range(at + 1, end)}):
             named[at] = b""
-            for n, line in timed.items():
+            for n, line in placed.items():
                 named[n] = line
         else:
             others += (n for n in numbers if _RESULT.match(lines[n]))
@@ -91,19 +93,31 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     return named
 
 
-def _behind_times(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
-    """The lines of a time and a number that a loop prints, with the name of the number before it;
-    none if the command behind the date does not name memory.
+def _behind_positions(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
+    """The lines of a time or a count and a number that a loop prints, with the name of the number
+    before it; none if what stands behind the date or the count in the command does not name memory.
     """
-    dated = _DATED.search(command) if _LOOP.search(command) else None
-    name = "" if dated is None else _name(dated[1])
-    whens = {n: when for n, line in lines.items() if name and (when := _WHEN.match(line))}
-    values = {n: _VALUE.fullmatch(lines[n], when.end()) for n, when in whens.items()}
-    return {
-        n: whens[n][0] + f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", value[1])
-        for n, value in values.items()
-        if value is not None
-    }
+    if not _LOOP.search(command):
+        return {}
+    dated = _DATED.search(command)
+    by_time = "" if dated is None else _name(dated[1])
+    named = {}
+    for n, line in lines.items():
+        if by_time and (when := _WHEN.match(line)) is not None:
+            name, before, end = by_time, when[0], when.end()
+        elif (count := _COUNTED.match(line)) is not None:
+            printed = re.search(rb"[\"' ]" + count[1] + rb":[^\"']{0,8}[\"'](.*)", command)
+            name, before, end = (
+                _name(printed[1]) if printed else "",
+                count[0] + b", ",
+                count.end() + 1,
+            )
+        else:
+            continue
+        if name and (value := _VALUE.fullmatch(line, end)) is not None:
+            number = _DECIMAL_COMMA.sub(rb"\1.\2", value[1])
+            named[n] = before + f"{name}: ".encode() + number
+    return named
 
 
 def with_lists(text: bytes) -> bytes:
