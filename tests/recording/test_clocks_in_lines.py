@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from logs import read_log
 
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.lines import split_stamp, stamped
 from memdiag.recording.parsing.timestamps import moments_of_marks, moments_of_stamps
 from memdiag.values.measurements import AxisKind
@@ -113,7 +114,7 @@ MINUTES = [31, 24, 27, 21, 39, 30]
 
 
 @pytest.mark.parametrize("day_line", DAY_LINES)
-@pytest.mark.parametrize("clock", ["08:{:02} ", "[08:{:02}] ", "08:{:02}:00 "])
+@pytest.mark.parametrize("clock", ["20:{:02} ", "[8:{:02} PM] ", "20:{:02}:00.000 "])
 def test_a_line_with_a_day_is_of_the_times_below_it(
     tmp_path: Path, day_line: str, clock: str
 ) -> None:
@@ -152,3 +153,36 @@ def test_times_that_go_back_by_little_are_times(tmp_path: Path) -> None:
     ]
     (series,) = read_log(tmp_path, "".join(lines)).series
     assert series.axis.kind is AxisKind.SECONDS
+
+
+CHATS = [
+    "- the crawler is at {} MB",
+    "– Ann : l'agent du site est à {} Mo",
+    "– der Bot ist bei {} MB",
+]
+
+
+@pytest.mark.parametrize("words", CHATS)
+@pytest.mark.parametrize("mark", ["h", ":"])
+def test_what_is_at_a_size_is_a_process_if_its_load_is_told_now_and_then(
+    tmp_path: Path, words: str, mark: str
+) -> None:
+    load = ", CPU 9 %"
+    lines = [
+        f"{8 + n:02}{mark}15 {words.format(700 + 31 * n)}{load * (n % 4 == 0)}\n" for n in range(12)
+    ]
+    (series,) = read_log(tmp_path, "".join(lines)).series
+    assert series.x.tolist() == [3600 * n for n in range(12)]
+    assert series.y.tolist() == [(700 + 31 * n) * 1e6 for n in range(12)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, "".join(line.replace(load, "") for line in lines))
+
+
+@pytest.mark.parametrize("words", ["wrote {} MB", "la copie fait {} Mo", "archive {} MB"])
+def test_a_size_of_a_thing_is_none_of_a_process(tmp_path: Path, words: str) -> None:
+    load = ", CPU 9 %"
+    lines = [
+        f"{8 + n:02}h15 - {words.format(700 + 31 * n)}{load * (n % 4 == 0)}\n" for n in range(12)
+    ]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, "".join(lines))

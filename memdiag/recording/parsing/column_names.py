@@ -36,7 +36,7 @@ _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hr
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
 _TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"}
 _TIME_ALIAS |= {"millis": "ms", "milliseconds": "ms", "millisecond": "ms"}
-# (`час` is also the Ukrainian word for time, of which the unit is not known.)
+# (`час` is an hour in Russian, Bulgarian and Serbian; in Ukrainian it is time.)
 _TIME_ALIAS |= dict.fromkeys(("hora", "horas", "heure", "heures", "godzina", "godziny"), "h")
 _TIME_ALIAS |= dict.fromkeys(("час", "часы", "часа", "часов"), "h")
 _TIME_WORD |= _TIME_ALIAS.keys()

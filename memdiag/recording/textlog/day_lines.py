@@ -23,7 +23,10 @@ _DAY = (
     + rb")"
     rb"|(?P<whole>" + _YEAR + rb"-[0-9]{2}-[0-9]{2}))[^\w\n]{0,12}$)"
 )
-_TIME = rb"^(?P<before>[ \t\[(<]{0,3})(?=" + _CLOCK + rb"(?:[\s\])>|,;]|:\s|$))"
+_TIME = (
+    rb"^(?P<before>[ \t\[(<]{0,3})(?P<hour>[0-9]{1,2})(?P<rest>:[0-9]{2}(?::[0-9]{2})?)"
+    rb"(?:[ ]?(?P<half>[AaPp])[Mm]\b)?(?=[\s\])>|,;]|\.[0-9]{3}|:\s|$)"
+)
 _EITHER = re.compile(rb"(?m)" + _DAY + rb"|" + _TIME)
 _DAYS_AT_LEAST = 2
 _LOOKED_AT = 1 << 19
@@ -48,11 +51,15 @@ class DayLines:
         if day := _day(found):
             self._last = day
             return found[0]
-        return found[0] + self._last + b" " if self._last else found[0]
+        if not self._last:
+            return found[0]
+        hour = int(found["hour"])
+        hour = hour % 12 + 12 * (found["half"] in b"Pp") if found["half"] else hour
+        return found["before"] + self._last + b" %02d" % hour + found["rest"]
 
 
 def _day(found: re.Match[bytes]) -> bytes:
-    """The day that a line names, as in `2024-04-02`, "" if it names none."""
+    """The day that a line names, as in `2024-04-02`, "" if it is a time."""
     if found["whole"]:
         return found["whole"]
     month, day = found["month"] or found["month_behind"], found["day"] or found["day_first"]

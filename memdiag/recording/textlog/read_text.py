@@ -17,7 +17,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.timestamps import since_first
+from memdiag.recording.parsing.timestamps import FIRST_DATE_S, since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.axis_totals import capacities, totals
 from memdiag.recording.textlog.counted_things import LEAST_EPOCH_S
@@ -59,8 +59,6 @@ _ONWARDS = 0.6
 _ONE_WAY = 0.8
 # Readings end early where more than this share of the positions is beyond the last one.
 _BEYOND = 0.05
-# Seconds above this are since 1970, below of a day: a week.
-_FIRST_DATE_S = 604_800.0
 # Times that fall to less than this part begin again.
 _BEGINS_AGAIN, _HALF_DAY_S = 0.5, 43_200.0
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
@@ -407,7 +405,7 @@ def _are_of_other_days(rows: Found, metrics: Sequence[int]) -> bool:
     """
     those = np.flatnonzero(_have_any(rows, metrics) & np.isfinite(rows.stamps))
     times = rows.stamps[those]
-    if times.size < _ROWS_AT_LEAST or times.max() >= _FIRST_DATE_S:
+    if times.size < _ROWS_AT_LEAST or times.max() >= FIRST_DATE_S:
         return False
     if _by_process(rows, those) is not None:
         return False
