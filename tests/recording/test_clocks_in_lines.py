@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from logs import read_log
 
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.lines import split_stamp, stamped
 from memdiag.recording.parsing.timestamps import moments_of_marks, moments_of_stamps
 from memdiag.values.measurements import AxisKind
@@ -100,3 +101,88 @@ def test_a_pattern_may_name_the_time_of_a_line(tmp_path: Path) -> None:
     pattern = r"^(?P<time>\d+:\d+) uses (?P<rss_mb>\d+)"
     (series,) = read_log(tmp_path, lines, pattern=pattern).series
     assert series.axis.kind is AxisKind.SECONDS
+
+
+DAY_LINES = [
+    "--- Day changed Thu Feb {day:02} 2024",
+    "--- Log opened Thu Feb {day:02} 00:00:01 2024",
+    "***** {day} February 2024 *****",
+    "Thursday, February {day}, 2024",
+    "== 2024-02-{day:02} ==",
+]
+MINUTES = [31, 24, 27, 21, 39, 30]
+
+
+@pytest.mark.parametrize("day_line", DAY_LINES)
+@pytest.mark.parametrize("clock", ["20:{:02} ", "[8:{:02} PM] ", "20:{:02}:00.000 "])
+def test_a_line_with_a_day_is_of_the_times_below_it(
+    tmp_path: Path, day_line: str, clock: str
+) -> None:
+    days = [
+        f"{day_line.format(day=3 + n)}\n{clock.format(m)}<kim> the bot uses {500 + 40 * n} MB\n"
+        f"{clock.format(55)}<lea> fine, see you in 2024\n"
+        for n, m in enumerate(MINUTES)
+    ]
+    (series,) = read_log(tmp_path, "".join(days)).series
+    days_s = [86400 * n + 60 * (m - MINUTES[0]) for n, m in enumerate(MINUTES)]
+    assert series.x.tolist() == days_s
+    assert series.y.tolist() == [(500 + 40 * n) * 1e6 for n in range(6)]
+
+
+def test_a_sentence_with_a_day_is_of_no_times(tmp_path: Path) -> None:
+    lines = [f"08:{n:02} rss {500 + n} MB\n" for n in range(12)]
+    lines.insert(6, "fixed in the release of 4 February 2024, see there\n")
+    lines.insert(9, "broken since 5 February 2024, see there\n")
+    (series,) = read_log(tmp_path, "".join(lines)).series
+    assert series.x.tolist() == [60 * n for n in range(12)]
+
+
+def test_times_that_go_back_and_forth_are_not_sorted(tmp_path: Path) -> None:
+    lines = [f"08:{m} <kim> memory used is {500 + 40 * n} MB\n" for n, m in enumerate(MINUTES)]
+    (series,) = read_log(tmp_path, "".join(lines)).series
+    assert series.axis.kind is AxisKind.INDEX
+    assert series.y.tolist() == [(500 + 40 * n) * 1e6 for n in range(6)]
+
+
+def test_times_that_go_back_by_little_are_times(tmp_path: Path) -> None:
+    seconds = [10 * n - 3 * (n % 2) + (n % 3) for n in range(60)]
+    seconds = [at - 9 * (n % 2) for n, at in enumerate(seconds)]
+    lines = [
+        f"08:{10 + at // 60:02}:{at % 60:02} memory used is {500 + n} MB\n"
+        for n, at in enumerate(seconds)
+    ]
+    (series,) = read_log(tmp_path, "".join(lines)).series
+    assert series.axis.kind is AxisKind.SECONDS
+
+
+CHATS = [
+    "- the crawler is at {} MB",
+    "– Ann : l'agent du site est à {} Mo",
+    "– der Bot ist bei {} MB",
+]
+
+
+@pytest.mark.parametrize("words", CHATS)
+@pytest.mark.parametrize("mark", ["h", ":"])
+def test_what_is_at_a_size_is_a_process_if_its_load_is_told_now_and_then(
+    tmp_path: Path, words: str, mark: str
+) -> None:
+    load = ", CPU 9 %"
+    lines = [
+        f"{8 + n:02}{mark}15 {words.format(700 + 31 * n)}{load * (n % 4 == 0)}\n" for n in range(12)
+    ]
+    (series,) = read_log(tmp_path, "".join(lines)).series
+    assert series.x.tolist() == [3600 * n for n in range(12)]
+    assert series.y.tolist() == [(700 + 31 * n) * 1e6 for n in range(12)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, "".join(line.replace(load, "") for line in lines))
+
+
+@pytest.mark.parametrize("words", ["wrote {} MB", "la copie fait {} Mo", "archive {} MB"])
+def test_a_size_of_a_thing_is_none_of_a_process(tmp_path: Path, words: str) -> None:
+    load = ", CPU 9 %"
+    lines = [
+        f"{8 + n:02}h15 - {words.format(700 + 31 * n)}{load * (n % 4 == 0)}\n" for n in range(12)
+    ]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, "".join(lines))

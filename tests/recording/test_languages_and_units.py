@@ -10,6 +10,7 @@ from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import ReadError
+from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Verdict
 
 N = 12
@@ -273,3 +274,61 @@ def test_a_count_before_a_colon_is_no_memory(
     (series,) = read_log(tmp_path, lines).series
     assert (series.axis.name, series.metric) == (axis, f"{name}_bytes")
     assert series.y[:2].tolist() == [310.5e6, 311.5e6]
+
+
+@pytest.mark.parametrize(
+    ("words", "axis"),
+    [
+        ("after {} steps", "steps"),
+        ("nach {} Schritten", "Schritten"),
+        ("bei {} Iterationen", "Iterationen"),
+        ("après {} itérations", "itérations"),
+        ("tras {} pasos", "pasos"),
+        ("dopo {} iterazioni", "iterazioni"),
+        ("после {} эпох", "эпох"),
+    ],
+)
+def test_a_size_behind_a_position_is_of_that_moment(tmp_path: Path, words: str, axis: str) -> None:
+    lines = [
+        f"{words.format(40 * (n + 1))} {3 + n},15 GB{' (0,4 s)' * (n % 3 == 1)}" for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.name == axis
+    assert series.x[:2].tolist() == [40, 80]
+    assert series.y[:2] == pytest.approx([3.15e9, 4.15e9])
+
+
+def test_a_size_behind_a_number_of_things_is_no_memory(tmp_path: Path) -> None:
+    lines = [f"nach {40 * (n + 1)} Bildern {3 + n},15 GB" for n in range(N)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)
+
+
+@pytest.mark.parametrize(
+    ("step", "loss", "reserved"),
+    [
+        ("itération", "perte", "réservé"),
+        ("iteración", "pérdida", "reservado"),
+        ("Schritt", "Verlust", "reserviert"),
+    ],
+)
+def test_what_is_reserved_is_read_in_other_languages(
+    tmp_path: Path, step: str, loss: str, reserved: str
+) -> None:
+    lines = [f"{step} {5 * n} ; {loss} 2,{900 - n} ; {reserved} {4 + n},25 Go" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.name, series.axis.kind) == (step, AxisKind.STEP)
+    assert series.y[:2] == pytest.approx([4.25e9, 5.25e9])
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("ОЗУ, МБ", 1e6), ("память, ГБ", 1e9), ("ОЗУ, КБ", 1e3)]
+)
+def test_a_cyrillic_unit_stands_behind_the_name_of_a_column(
+    tmp_path: Path, name: str, unit: float
+) -> None:
+    lines = [f"час | диск, МБ | {name} | ЦП, %", "---|---|---|---"]
+    lines += [f"{n} | {9 + n} | {700 + 3 * n} | {n % 7}" for n in range(N)]
+    (series,) = read_log(tmp_path, lines, "log.md").series
+    assert series.x[:2].tolist() == [0, 3600]
+    assert series.y[:2].tolist() == [700 * unit, 703 * unit]

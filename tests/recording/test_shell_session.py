@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from logs import read_log
 
 import memdiag
+from memdiag.errors import ReadError
 from memdiag.recording.documents.wiki_tables import wiki_tables
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 from memdiag.recording.read import read
@@ -18,6 +20,7 @@ from memdiag.recording.read import read
         ("me@box:~/job$ ps -o rss= -p 4711", "1070888", "rss (KiB): 1070888"),
         ("$ ps -o rss= -p 4711 | tr -d ' '", " 1070888", "rss (KiB): 1070888"),
         ("$ awk '/VmRSS/{print $2}' /proc/7/status", "912", "VmRSS (KiB): 912"),
+        ("$ ps -o rss= -p 7 | awk '{print $1/1024}'", "812.5", "rss (MiB): 812.5"),
         ("PS C:\\a> (ps train).WorkingSet64 / 1MB", "1203,1367", "WorkingSet64 (MiB): 1203.1367"),
         ("PS C:\\a> (ps train).WorkingSet64", "1203136700", "WorkingSet64: 1203136700"),
         ("> lobstr::mem_used()", "285.70 MB", "mem_used: 285.70 MB"),
@@ -42,6 +45,68 @@ def test_only_a_loop_names_several_numbers() -> None:
     assert with_commands_names(once) == once
     named = with_commands_names([b"$ while sleep 5; do ps -o rss= -p 7; done", *printed, b"$ ls"])
     assert named[1:4] == [b"rss (KiB): 812000", b"part two", b"rss (KiB): 815000"]
+
+
+@pytest.mark.parametrize(
+    ("body", "when"),
+    [
+        ('echo "$(date +%H:%M) $(ps -o rss= -p 7)"; sleep 60', "11:{:02}"),
+        ("echo `date +%s` `ps -o rss= -p 7`; sleep 60", "17119600{:02}"),
+        ('printf \'%s,%s\\n\' "$(date +%F_%T)" "$(ps -o rss= -p 7)"', "2024-03-11_11:{:02}:00,"),
+    ],
+)
+def test_a_loop_names_the_number_behind_its_time(body: str, when: str) -> None:
+    printed = [f"{when.format(n)}  {812 + n}" for n in range(9)]
+    lines = [f"me@box:~$ while true; do {body}; done", *printed, "^C", "me@box:~$ ls"]
+    named = with_commands_names([line.encode() for line in lines])
+    expected = [f"{when.format(n)}  rss (KiB): {812 + n}" for n in range(9)]
+    assert [line.decode() for line in named] == ["", *expected, "^C", "me@box:~$ ls"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'while sleep 9; do echo "$(date +%T) $(ls /tmp | wc -l)"; ps -o rss= -p 7 >> log; done',
+        'while sleep 9; do echo "$(date +%T) $(cat count)"; done',
+        'echo "$(date +%T) $(ps -o rss= -p 7)"',
+    ],
+)
+def test_a_number_behind_a_time_needs_a_loop_and_a_name(command: str) -> None:
+    lines = [f"$ {command}".encode(), *(f"11:{n:02}:20 {812 + n}".encode() for n in range(9))]
+    assert with_commands_names(lines) == lines
+
+
+@pytest.mark.parametrize(
+    ("command", "counted"),
+    [
+        ('> for (k in 1:9) { run(k); cat(k*40, "sims:", format(mem_used()), "\\n") }', "sims"),
+        (
+            "> for (k in 1:9) cat(paste0(k*40, ' maps done: ', pryr::mem_used()), '\\n')",
+            "maps done",
+        ),
+    ],
+)
+def test_a_loop_names_the_size_behind_its_count(tmp_path: Path, command: str, counted: str) -> None:
+    lines = [command, *(f"{40 * n} {counted}: {310 + n}.5 MB " for n in range(1, 10)), "> q()"]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.metric == "mem_used_bytes"
+    assert series.x[:2].tolist() == [40, 80]
+    assert series.y[:2].tolist() == [311.5e6, 312.5e6]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '> for (k in 1:9) cat(k*40, "maps:", format(object_size(map(k))), "\\n")',
+        '> for (k in 1:9) { mem_used(); cat(k*40, "maps:", file.size(f), "\\n") }',
+        '> cat(40, "maps:", format(mem_used()), "\\n")',
+        '> for (k in 1:9) cat(k*40, "sims:", format(mem_used()), "\\n")',
+    ],
+)
+def test_a_size_behind_a_count_needs_a_loop_that_prints_both(tmp_path: Path, command: str) -> None:
+    lines = [command, *(f"{40 * n} maps: {310 + n}.5 MB " for n in range(1, 10)), "> q()"]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)
 
 
 def test_a_vector_in_parts_is_one_list() -> None:

@@ -27,11 +27,22 @@ _VALUE = re.compile(
     rb"([0-9][0-9.,_']*(?: ?(?:[KMGT](?:i?B)?|bytes|%))?)"
     rb"(?: ?/ ?[0-9][0-9.]*[KMGT]?i?B)?\s*"  # of a total
 )
+# A time of day, perhaps with its date, or seconds since 1970.
+_WHEN = re.compile(
+    rb"\s*(?:\[?(?:[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T_ ])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\]?"
+    rb"|1[0-9]{9})[,;]?\s+"
+)
+# `echo "$(date +%T) $(ps -o rss= -p 7)"`: a time, and the value of what stands behind the date.
+_DATED = re.compile(rb"(?:\$\(|`)date\b[^()`]*[)`][^;|&$`]{0,16}(?:\$\(|`)([^`;&]*)")
+# `250 fits: 69.24 MB`, where the command has `"fits:"` before what it prints.
+_COUNTED = re.compile(rb"\s*[0-9]+ ([A-Za-z]{2,24}(?: [A-Za-z]{2,24}){0,2})(?=:)")
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
 _LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
 _DIVISOR = re.compile(rb"/ ?\(?1([KMG])B\b")
+_BY_1024 = re.compile(rb"/ ?1024(?![0-9.])")
+_KIB_TO_GIB = ("KiB", "MiB", "GiB")
 _IN_KIB = re.compile(rb"\bps (?:-|[aux]{2,}\b)|/proc/")
 _IN_BYTES = re.compile(rb"\bMemoryInUse\b")  # of Mathematica
 _COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
@@ -71,10 +82,41 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
             named[at] = b""  # the numbers in it are not readings
             for n, number in numbers.items():
                 named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
+        elif placed := _behind_positions(command, {n: lines[n] for n in range(at + 1, end)}):
+            named[at] = b""
+            for n, line in placed.items():
+                named[n] = line
         else:
             others += (n for n in numbers if _RESULT.match(lines[n]))
     for n in others if named != lines else ():  # of Ruby, where each command has a result
         named[n] = b""
+    return named
+
+
+def _behind_positions(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
+    """The lines of a time or a count and a number that a loop prints, with the name of the number
+    before it; none if what stands behind the date or the count in the command does not name memory.
+    """
+    if not _LOOP.search(command):
+        return {}
+    dated = _DATED.search(command)
+    by_time = "" if dated is None else _name(dated[1])
+    named = {}
+    for n, line in lines.items():
+        if by_time and (when := _WHEN.match(line)) is not None:
+            name, before, end = by_time, when[0], when.end()
+        elif (count := _COUNTED.match(line)) is not None:
+            printed = re.search(rb"[\"' ]" + count[1] + rb":[^\"']{0,8}[\"'](.*)", command)
+            name, before, end = (
+                _name(printed[1]) if printed else "",
+                count[0] + b", ",
+                count.end() + 1,
+            )
+        else:
+            continue
+        if name and (value := _VALUE.fullmatch(line, end)) is not None:
+            number = _DECIMAL_COMMA.sub(rb"\1.\2", value[1])
+            named[n] = before + f"{name}: ".encode() + number
     return named
 
 
@@ -99,6 +141,9 @@ def _name(command: bytes) -> str:
     sizes = (one for one in metrics if recognise(one).unit is not Unit.COUNT)  # no `garbage`
     name = next(sizes, next(iter(metrics), ""))
     divisor = _DIVISOR.search(command)
-    unit = f"{divisor[1].decode()}iB" if divisor else "KiB" if _IN_KIB.search(command) else ""
+    unit = f"{divisor[1].decode()}iB" if divisor else ""
+    if not unit and _IN_KIB.search(command):
+        divided = len(_BY_1024.findall(command))  # `awk '{print $1/1024}'`
+        unit = _KIB_TO_GIB[min(divided, len(_KIB_TO_GIB) - 1)]
     unit = "bytes" if not unit and _IN_BYTES.search(command) else unit
     return f"{name} ({unit})" if name and unit else name

@@ -29,13 +29,16 @@ _WORD = re.compile(
 _PERCENT = {"%", "percent", "pct", "percentage"}
 # Bare letters are units only inside brackets: `mem_g` may be anything, `mem (G)` may not.
 _SIZE_WORD = re.compile(
-    r"(?:[kmgtp]i?b|bytes?|[kmgtp]i?bytes?|(?:kilo|mega|giga|tera|kibi|mebi|gibi|tebi)bytes?)"
+    r"(?:[kmgtp]i?b|[кмгт]б|bytes?|[kmgtp]i?bytes?|(?:kilo|mega|giga|tera|kibi|mebi|gibi|tebi)bytes?)"
 )
 _TIME_WORD = {"s", "sec", "secs", "seconds", "second", "ms", "us", "h", "hours", "hour"}
 _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hrs", "msec"}
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
 _TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"}
 _TIME_ALIAS |= {"millis": "ms", "milliseconds": "ms", "millisecond": "ms"}
+# (`час` is an hour in Russian, Bulgarian and Serbian; in Ukrainian it is time.)
+_TIME_ALIAS |= dict.fromkeys(("hora", "horas", "heure", "heures", "godzina", "godziny"), "h")
+_TIME_ALIAS |= dict.fromkeys(("час", "часы", "часа", "часов"), "h")
 _TIME_WORD |= _TIME_ALIAS.keys()
 # `пам'ять`
 _APOSTROPHE = re.compile("(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")

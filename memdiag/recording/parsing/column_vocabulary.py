@@ -21,14 +21,17 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
             " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
             " 스텝 단계 bước adım krok stap крок пакет партия партія итерация ітерація"
-            " 배치 批次"
+            " 배치 批次 schritten pasos passos passi steg kroki kroków stappen шаги шагов шагах"
+            " кроки кроків iterationen itération itérations iteración iteraciones iteração"
+            " iterações iterazione iterazioni iteracja iteracje iteracji итерации итераций"
+            " итерациях ітерації ітерацій"
         ),
     ),
     (
         AxisKind.EPOCH,
         _ranked(
             "epoch epochs 轮次 エポック epoche epochen époque época epoca epoka epok эпоха"
-            " 에폭 에포크"
+            " 에폭 에포크 époques épocas epoki эпохи эпох эпохах"
         ),
     ),
     (
@@ -185,18 +188,23 @@ STORES = _words(
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")
+RESERVED = _words(
+    "reserved réservé réservée reservado reservada reserviert riservato riservata gereserveerd"
+    " zarezerwowane зарезервировано"
+)
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working swap"
     " virt virtual vms vsz vsize vmsize vmpeak"
-    " speicher arbeitsseiten"
+    " speicher arbeitsseiten озу"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória memorie memorii memòria память памяти памяті памет паметта"
     " memorija memorije меморија pomnilnik pomnilnika pamäť pamäte pamäti μνήμη μνήμης memori"
     " atmintis atminties atmiņa atmiņas mälu זיכרון הזיכרון ذاكرة الذاكرة حافظه หน่วยความจำ"
     " memusage memuse memoryusage memoryuse offheap onheap nonheap javaheap jsheap gcheap lvheap"
-    " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
+    " allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks malloced"
 )
+MEMORY |= RESERVED
 # nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
 USED_MEMORY = "used_memory"
 NVIDIA_MEMORY = _words(f"memory.used memory.free memory.total {USED_MEMORY} used_gpu_memory")
@@ -236,7 +244,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.PEAK, _words("peak max maximum maxrss hwm highwater"), frozenset()),
     (Role.UNIQUE, _words("uss private unique"), frozenset()),
     (Role.PROPORTIONAL, _words("pss"), frozenset()),
-    (Role.DEVICE_RESERVED, _words("reserved"), frozenset()),
+    (Role.DEVICE_RESERVED, RESERVED, frozenset()),
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), DEVICE),
     (Role.IN_USE, _words("allocated alloc"), _words("heap malloc jemalloc tcmalloc memstats")),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _DAY_S = 86400.0
 # Seconds below this are of a day, above since 1970: a week.
-_FIRST_DATE_S = 7 * _DAY_S
+FIRST_DATE_S = 7 * _DAY_S
 _CLOCK = re.compile(
     r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2})"
     r"(?:(?=\s?[AaPp])|[:h.]([0-9]{2}))(?::([0-9]{2}))?"
@@ -138,7 +138,7 @@ def since_first(moments: Floats) -> Floats:
     """
     if not np.isfinite(moments).any():
         return moments
-    is_date = moments >= _FIRST_DATE_S
+    is_date = moments >= FIRST_DATE_S
     if is_date.any():
         dated = np.where(is_date, moments, np.nan)
         since_first: Floats = dated - float(np.nanmin(dated))

@@ -79,6 +79,8 @@ _NUMBERED_WITHIN = 64
 # What has the size beside the load of a processor, or behind a script's name, is a process.
 _LOAD = re.compile(r"(?i)\bcpu\W{0,3}[0-9.]{1,6}\s?%|[0-9]\s?%\s?cpu\b")
 _SCRIPT = re.compile(r"\w\.py\b")
+# Of what is "at 412 MB", this share of the lines needs it. Heuristic.
+_LOADED = 0.2
 # "wrote 412 MB, cpu 22%", "downloaded 412 MB".
 _DID = re.compile(r"(?:ed|\bwrote|\bsent|\bgot)$")
 # What is counted as steps and has a size of its own.
@@ -382,17 +384,21 @@ def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
     if field.alike:
         return False
     is_script = _SCRIPT.search(field.name) is not None
-    did = _DID.search(" ".join(take_apart(field.name).words)) is not None
-    found = things = 0
+    words = take_apart(field.name).words
+    did = _DID.search(" ".join(words)) is not None
+    is_moment = not PREPOSITIONS.isdisjoint(words[-1:])
+    found = things = loaded = 0
     for line in lines:
         if (place := field.find(line)) is not None:
             (start, end), unit = place
             thing = _numbered(line[:start]) if field.is_guessed else field.name
             is_part = OF_TOTAL.match(line[end:].lstrip().removeprefix(unit)) is not None
             found += 1
-            is_part |= is_script or (_LOAD.search(line) is not None and not did)
-            things += bool(thing) and not is_part and _has_size(thing)
-    return things * 2 > found
+            has_load = _LOAD.search(line) is not None and not did
+            loaded += has_load
+            things += bool(thing) and not (is_part or is_script or has_load) and _has_size(thing)
+    is_process = is_moment and loaded >= max(SEEN_AT_LEAST, _LOADED * found)
+    return things * 2 > found and not is_process
 
 
 def _numbered(before: str) -> str:

@@ -81,13 +81,16 @@ NO_RATE = (
 """What may follow an amount, as a pattern without look-ahead."""
 # "45%|███   |": how much is done.
 _BAR = re.compile(r"\s*\|[^|\w]*\|")
-_AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
+_AFTER = re.compile(r"\s*([^\W\d]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 30 images: 47 MB": nothing stands behind the size.
 _AFTER_BEFORE_SIZE = re.compile(
-    rf"\s*([A-Za-z_]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:$|[,;(]))"
+    rf"\s*([^\W\d]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:$|[,;(]))"
 )
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
+# Of other languages.
+PREPOSITIONS |= frozenset({"nach", "bei", "vor", "après", "avant", "à", "tras", "después", "antes"})
+PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po", "после", "після", "на"})
 # "blocks starting from 1200": a start, not an amount.
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = frozenset({"of", "out of"})

@@ -17,10 +17,11 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.timestamps import since_first
+from memdiag.recording.parsing.timestamps import FIRST_DATE_S, since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.axis_totals import capacities, totals
 from memdiag.recording.textlog.counted_things import LEAST_EPOCH_S
+from memdiag.recording.textlog.day_lines import DayLines
 from memdiag.recording.textlog.discover_fields import (
     COUNTED,
     LEADING,
@@ -89,11 +90,11 @@ def read_text(source: Source) -> Table | None:
     of_memory: dict[str, int] = {}
     stated: dict[str, float] = {}
     style: NumberStyle | None = None
+    days: DayLines | None = None
     repeats = False
     for block in blocks(source):
-        if style is None:
-            style = number_style(block)
-        lines = lines_of(style.plain(block))
+        style, days = style or number_style(block), days or DayLines(block)
+        lines = lines_of(days.dated(style.plain(block)))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
             of_memory, repeats = _each_of_memory(lines), _repeats(lines)
@@ -360,6 +361,8 @@ def _as_table(
     rows = _with_times_of_stages(rows, metrics)
     if collector.carries_stamps and not _keeps_on(rows.stamps):  # durations, other logs' times
         rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
+    if _are_of_other_days(rows, metrics):
+        rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
     most = int((~np.isnan(rows.values[metrics])).sum(axis=1).max(initial=0))
     carrying = [
         n
@@ -394,6 +397,23 @@ def _as_table(
         return table
     names, columns = (*table.names, "generation"), (*table.columns, generation)
     return replace(table, names=names, columns=columns)
+
+
+def _are_of_other_days(rows: Found, metrics: Sequence[int]) -> bool:
+    """Return True for times of day without dates that go back and forth within the same hours:
+    `09:03`, `09:01`, `09:04`, of one reading each day. Those of threads go back by little.
+    """
+    those = np.flatnonzero(_have_any(rows, metrics) & np.isfinite(rows.stamps))
+    times = rows.stamps[those]
+    if times.size < _ROWS_AT_LEAST or times.max() >= FIRST_DATE_S:
+        return False
+    if _by_process(rows, those) is not None:
+        return False
+    times = since_first(times)  # beyond midnight
+    moves = np.diff(times)
+    back = moves[moves < 0]
+    is_often = len(back) > (1 - _ONE_WAY) * int((moves != 0).sum())
+    return is_often and not _keeps_on(times) and -back.sum() * 2 >= times.max() - times.min()
 
 
 def _fills(fields: Sequence[Field]) -> Sequence[int]:
