@@ -17,8 +17,8 @@ avoid the forms that had been tried; the others are in the forms that their auth
 most common. Of those that were cut off, a third of the first, a quarter of the second, 2 of the 27
 of the third, 3 of those of the fourth, 3 of those of the fifth, one of those of the sixth, one of
 those of the seventh, 3 of those of the eighth, 2 of those of the ninth, 2 of those of the tenth,
-none of the eleventh to fifteenth, 3 of the sixteenth and none of the seventeenth grow evenly to
-their end, as a leak does. A log that is refused counts as left open.
+none of the eleventh to fifteenth, 3 of the sixteenth and 4 of the seventeenth grow evenly to their
+end, as a leak does. A log that is refused counts as left open.
 """
 
 from __future__ import annotations

@@ -346,17 +346,25 @@ _REFUSALS = {"nameless", "listing", "header"}
 
 def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
     """The table in a source, and its format: the one asked for, else the most confident. Lines of a
-    log that are cut at bars or commas may look like a table without numbers.
+    log that are cut at bars or commas may look like a table without numbers, and what a command
+    printed among others like a table of one row.
     """
     without: tuple[Table, str] | None = None
     for family in _asked_for(options.format):
-        if family.kind is source.kind and family.sniff(source):
+        if family.kind is not source.kind or not family.sniff(source):
+            continue
+        try:
             table = family.read(source, options)
-            if table is not None and len(table):
-                columns = (column[:_ROWS_LOOKED_AT] for column in table.columns)
-                if family is not _CSV or any(map(has_any_number, columns)):
-                    return table, family.name
-                without = table, family.name
+        except ReadError:
+            if without is None:
+                raise
+            break
+        if table is not None and len(table):
+            columns = (column[:_ROWS_LOOKED_AT] for column in table.columns)
+            has_numbers = family is not _CSV or any(map(has_any_number, columns))
+            if has_numbers and len(table) > 1:
+                return table, family.name
+            without = without or (table, family.name)
     if without is not None:
         return without
     raise _nothing_found(source, options)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from logs import read_log
 
-from memdiag.errors import ReadError
+from memdiag.errors import ReadError, TooShort
 from memdiag.values.measurements import AxisKind
 
 MB = 1e6
@@ -122,3 +122,15 @@ def test_names_of_a_run_may_end_in_a_colon(tmp_path: Path) -> None:
     (series,) = read_log(tmp_path, ["step, rss (MB):", *rows]).series
     assert series.y.tolist() == [(812 + 20 * at) * MB for at in range(12)]
     assert series.axis.kind is AxisKind.STEP
+
+
+def test_a_table_of_one_row_does_not_hide_the_lines_above_it(tmp_path: Path) -> None:
+    """Of R, whose collector prints its own table."""
+    lines = [f"chain {n} mem_used: {214 + n}.5 MB" for n in range(12)]
+    lines += ["> gc()", "          used (Mb) gc trigger  (Mb) max used  (Mb)"]
+    lines += ["Ncells 1210211 64.7    2161212 115.5  2161212 115.5"]
+    (series,) = read_log(tmp_path, lines).series
+    assert len(series.y) == 12
+    assert series.y[0] == 214.5e6
+    with pytest.raises(TooShort):
+        read_log(tmp_path, lines[-2:], name="alone")

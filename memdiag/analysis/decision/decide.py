@@ -173,7 +173,9 @@ def _weigh(case: Case, window: Window) -> Decision:
     """A leak, unless a check objects; stable all the same, if memory only comes and goes."""
     barred = case.first(NOT_EVIDENCE, window, Side.AGAINST_LEAK)
     if barred is not None:
-        return _decision(window, barred)
+        is_open = barred.verdict is Verdict.INCONCLUSIVE
+        ending = case.first(ENDING, window, Side.FOR_STABLE) if is_open else None
+        return _decision(window, ending or barred)
     steps = window.argument.check == windows.staircase.name
     objection = case.first(STEPS_MAY_END if steps else MAY_END, window, Side.AGAINST_LEAK)
     if objection is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from analysis.decision.builders import asked, every, malloc
 
 from memdiag.values.verdict import Side, Verdict
@@ -35,3 +36,11 @@ def test_what_malloc_counts_is_a_leak_in_the_first_seconds_as_well() -> None:
     y = 600e6 + 5000.0 * np.arange(1300)
     found = asked("first_touch", malloc(y, at_s=at_s), every(1, y + 1e8, at_s=at_s))
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+@pytest.mark.parametrize("noise", [1e5, 1e6])
+def test_the_last_of_a_curve_is_the_end_of_its_warm_up(noise: float) -> None:
+    """A cache that has filled by half of the run rises by less than a megabyte since."""
+    random, n = np.random.default_rng([1, 15]), np.arange(200.0)
+    y = 700e6 + 200e6 * (1 - np.exp(-n / 20)) + random.uniform(0, noise, len(n))
+    assert asked("first_touch", every(10, y)).verdicts[0] is Verdict.WARMUP

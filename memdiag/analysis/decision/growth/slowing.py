@@ -57,7 +57,7 @@ def bending(case: Case, window: Window) -> Argument | None:
     """
     fit, common, first = window.fit, case.policy.common, _climb(window.fit)
     found = _saturation(fit, first, case.policy, near=False)
-    if found is not None and _bends(found, case.policy):
+    if found is not None and _bends(found, fit, case.policy, first):
         slowed, evidence = found.slowed, found.evidence
     else:
         x, y = fit.binned.x[first:], fit.binned.y[first:]
@@ -101,17 +101,19 @@ def _saturation(fit: RegimeFit, first: int, policy: Policy, *, near: bool) -> Sa
     return None if found.misfit > (common.clear_noises if clear else common.noises) else found
 
 
-def _bends(found: Saturation, policy: Policy) -> bool:
-    """Return True if it is not a line, and nothing keeps growing beside the curve."""
+def _bends(found: Saturation, fit: RegimeFit, policy: Policy, first: int) -> bool:
+    """Return True if it is not a line, and nothing that matters keeps growing beside the curve."""
+    crept = found.creep * float(fit.binned.x[-1] - fit.binned.x[first])
     creeps = found.creep > 2 * found.creep_error
-    return found.evidence >= policy.common.evidence_bic and not creeps
+    matters = crept > policy.common.immaterial_share * fit.prepared.level
+    return found.evidence >= policy.common.evidence_bic and not (creeps and matters)
 
 
 def _nearly_there(
     found: Saturation, fit: RegimeFit, policy: Policy, first: int, share: float
 ) -> bool:
     x, y, level = fit.binned.x, fit.binned.y, fit.prepared.level
-    if not _bends(found, policy):
+    if not _bends(found, fit, policy, first):
         return False
     if found.left > float(y[-1] - y[first]):
         return False  # most of the way is still to come: a line with a jump in it looks like that
