@@ -29,7 +29,7 @@ _TIME = (
 )
 _EITHER = re.compile(rb"(?m)" + _DAY + rb"|" + _TIME)
 _DAYS_AT_LEAST = 2
-_LOOKED_AT = 1 << 19
+_LOOKED_AT = 1 << 17
 
 
 class DayLines:

@@ -179,7 +179,7 @@ _MEMORY_AND_TIME = re.compile(
     rb"\[([0-9]+(?:\.[0-9]+)?[ ]?[KMG]i?B)[ ]?/[ ]?([0-9]+(?:\.[0-9]+)?[ ]?(?:ms|s|min))\]"
 )
 _AT_LEAST = 4
-_LOOKED_AT = 1 << 19
+_LOOKED_AT = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
