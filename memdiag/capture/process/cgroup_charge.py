@@ -47,8 +47,10 @@ class GroupCharge:
         """The charge, if due."""
         self._has_children = self._has_children or len(processes) > 1
         now_s = self._clock.now_s()
+        if not self._has_children or now_s - self._read_at_s < _EVERY_S:
+            return {}
         group = self._group()
-        if not self._has_children or group is None or now_s - self._read_at_s < _EVERY_S:
+        if group is None:
             return {}
         self._read_at_s = now_s
         own = {process.id.pid for process in processes}
