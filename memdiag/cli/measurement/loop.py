@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
-# Between two writes of what is known beside the rows, for recordings that memdiag cannot finish:
-# this long at least, this part of the time so far, and so many times as long as one takes.
+# The sidecar is written during the run as well, since memdiag may be killed. The least time between
+# two writes: in seconds, as a share of the elapsed time, as a multiple of what a write takes.
 # Heuristic.
 _DESCRIBE_S, _DESCRIBE_PART, _DESCRIBE_TIMES = 5.0, 0.05, 200
 _ENDING_S = 1.0  # between two looks at a target that memdiag ends

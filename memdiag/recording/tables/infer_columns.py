@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # A label column has few different values; a column of readings has many.
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
-# Nothing prints its memory more often than this on the average. Heuristic.
+# Mean seconds between two readings in a log, at least. Heuristic.
 _PRINTED_S = 0.01
 _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
@@ -486,8 +486,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
 
 
 def _is_simulated(name: str, values: Floats) -> bool:
-    """Return True if a clock without a unit goes on by less than anything prints its memory: the
-    time in what a program simulates, `time=2.1e-3 dt=2e-5`.
+    """Return True for a time without a unit that advances too slowly to be a clock: the time in
+    what a program simulates, `time=2.1e-3 dt=2e-5`.
     """
     if take_apart(name).seconds_per_unit is not None:
         return False

@@ -359,9 +359,8 @@ def _as_table(
         wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
     rows = _with_times_of_stages(rows, metrics)
-    if collector.carries_stamps and not _keeps_on(rows.stamps):  # durations, other logs' times
-        rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
-    if _are_of_other_days(rows, metrics):
+    is_other = collector.carries_stamps and not _keeps_on(rows.stamps)  # durations, of other logs
+    if is_other or _are_of_other_days(rows, metrics):
         rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
     most = int((~np.isnan(rows.values[metrics])).sum(axis=1).max(initial=0))
     carrying = [

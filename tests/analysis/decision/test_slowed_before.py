@@ -1,4 +1,4 @@
-"""Growth that slowed down again and again, and only lately goes on at one rate."""
+"""Growth whose rate fell several times before it became constant."""
 
 from __future__ import annotations
 

@@ -188,8 +188,8 @@ def slower_lately(case: Case, window: Window) -> Argument | None:
 
 @Rule
 def slowed_before(case: Case, window: Window) -> Argument | None:
-    """It has slowed down twice and more, in more than a small part of the climb: growth that has
-    slowed down so late may do so again, however straight it is since.
+    """Its rate fell, and fell again, over more than a third of the climb: growth that slowed down
+    so late may do so again, even if it is linear since.
     """
     fit, policy = window.fit, case.policy
     span, x, first = undiminished(fit, policy), fit.binned.x, _climb(fit)
