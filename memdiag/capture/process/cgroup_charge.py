@@ -70,8 +70,7 @@ def _members(group: Path) -> Iterator[int]:
     for directory, _, files in os.walk(group):
         if "cgroup.procs" in files:
             try:
-                with open(f"{directory}/cgroup.procs", "rb", buffering=0) as file:  # noqa: PTH123
-                    yield from map(int, file.readall().split())
+                yield from map(int, _content(f"{directory}/cgroup.procs").split())
             except (OSError, ValueError):
                 yield 0
 
@@ -81,15 +80,19 @@ def _ancestors(pid: int, proc: Path) -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            raw = (proc / str(pid) / "stat").read_bytes()
-            pid = int(raw.rpartition(b")")[2].split()[1])
+            pid = int(_content(f"{proc}/{pid}/stat").rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             return
 
 
 def _anonymous_bytes(pid: int, proc: Path) -> int:
     try:
-        fields = (proc / str(pid) / "statm").read_bytes().split()
+        fields = _content(f"{proc}/{pid}/statm").split()
         return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - half the cost
+        return file.readall()

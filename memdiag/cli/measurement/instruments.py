@@ -35,8 +35,8 @@ from memdiag.probe.ring_format import WALK_OFTEN
 from memdiag.values.holders import ProbeFindings
 from memdiag.values.measurements import Ending, Limit, Missing
 
-# The details are due at most this often: they change no faster than RSS. Heuristic.
-_DETAIL_EVERY_S = 1.0
+# The details are due at most this often: 40 readings in the first minute. Heuristic.
+_DETAIL_EVERY_S = 1.5
 # Larger jobs are listed in part. Heuristic.
 _MOST_PROCESSES = 1000
 _WITHOUT_PROBE = {"rank": None, "local_rank": None, "world_size": None, "role": ""}

@@ -29,6 +29,7 @@ def test_a_hyperbola_that_looks_straight_at_its_end_is_no_leak() -> None:
     [
         pytest.param([8, 8, 8, 1, 1, 1, 1, 1], id="once, after a ramp"),
         pytest.param([8, 3, 1, 1, 1, 1, 1, 1, 1, 1], id="long ago"),
+        pytest.param([64, 64, 16, 16, 4, 4] + [1] * 10, id="a curve that has ended"),
     ],
 )
 def test_a_leak_beside_a_warm_up_is_one(rates: list[float]) -> None:

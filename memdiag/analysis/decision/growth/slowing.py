@@ -190,15 +190,22 @@ def slower_lately(case: Case, window: Window) -> Argument | None:
 def slowed_before(case: Case, window: Window) -> Argument | None:
     """Its rate fell, and fell again, over more than a third of the climb: growth that slowed down
     so late may do so again, even if it is linear since.
+
+    Not where its rate since then falls clearly less than half as much as it did before: what
+    slowed down, as a saturating exponential does, has ended, and a line is left.
     """
     fit, policy = window.fit, case.policy
-    span, x, first = undiminished(fit, policy), fit.binned.x, _climb(fit)
-    climb = float(x[-1] - x[first])
+    span, x, start = undiminished(fit, policy), fit.binned.x, _climb(fit)
+    climb = float(x[-1] - x[start])
     if not span.slowed or climb - span.length_x <= policy.common.warm_share * climb:
         return None
-    ends = [x[first], (x[first] + x[span.first_bin]) / 2, x[span.first_bin]]
+    ends = [x[start], (x[start] + x[span.first_bin]) / 2, x[span.first_bin]]
     early, late = np.diff(np.interp(ends, x, fit.binned.y))
     if late >= policy.common.slowing * early:
+        return None
+    first, second = _halves(fit, span.first_bin, policy)
+    least = second.slope - _unsure(first.error, second.error)
+    if policy.common.most * least * early > late * first.slope:
         return None
     return Argument(
         text="it slowed down again and again, and has its present rate for {length_x} of "
