@@ -202,7 +202,8 @@ def make(family: str, seed: int, number: int) -> Made:
     truth = "truncated" if cut else "grey" if family == "logarithm" else "bounded"
     rate = None
     if family in LEAKS:
-        rate = float(grown[n - 1] - grown[first]) / max(float(x[n - 1] - x[first]), 1.0)
+        # of the whole course: the recorded part may end anywhere on a tread
+        rate = float(grown[-1] - grown[first]) / float(x[-1] - x[first])
         truth = _truth_of_leak(family, grown, first, n, x, noise)
     return Made(
         name=f"{family}-{number:03d}",
