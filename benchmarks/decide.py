@@ -170,7 +170,7 @@ def rate_row(cases: Sequence[Case]) -> Row:
     ]
     share = sum(inside) / max(len(inside), 1)
     shown = f"{sum(inside)}/{len(inside)} = {share:.1%}"
-    good = 0.9 <= share <= 0.99
+    good = 90 <= round(100 * share) <= 99
     return Row(on="rate", figure="inside the 95% interval", value=shown, bar="90-99%", good=good)
 
 
