@@ -85,6 +85,7 @@ def _collected(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content=b"rss/9|rss/9MB\n" * 4)
 @example(content=b"rss /9 rss 0 MB\n" * 4)
 @example(content=b"/9 Phase\n" * 4)
+@example(content=b"0 rss /9\n10.0 rss /9\n49.3 rss /9\n1.2.3 rss /9")
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
 @example(content=b"2026-02-07 12:00:05step phase: fit\n" * 4 + b"rss/9\n" * 4)
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)

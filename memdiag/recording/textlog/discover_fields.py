@@ -301,7 +301,8 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
         others=tuple(
             _pattern(Place("label", one), labels)
             for one in labels
-            if place.kind == "label" and re.search(rf"[0-9]\s+{re.escape(place.text)}$", one)
+            if place.kind == "label"
+            and re.search(rf"[^\W0-9].*[0-9]\s+{re.escape(place.text)}$", one)
         ),
     )
 
