@@ -90,6 +90,21 @@ def test_their_size_is_that_of_the_pages_beside_malloc_where_these_are_known() -
     assert growth.growth_per_x.value == pytest.approx(13_800)
 
 
+@pytest.mark.parametrize("malloc", [0.0, 3_000.0])
+def test_pages_that_leak_because_of_objects_grow_by_those(malloc: float) -> None:
+    pages = replace(
+        meter("rss_bytes", 6_000 + malloc),
+        reason=Reason.EXACT_METRIC,
+        growth_per_x=None,
+        growth_per_s=None,
+    )
+    others = [meter("malloc_bytes", malloc), meter("malloc_free_bytes", 600)]
+    growth = whole_growth([pages, *others, meter("python_blocks", 90)], 0)
+    assert growth is not None
+    assert growth.growth_per_x.value == pytest.approx(5_400 + malloc)
+    assert {part.metric for part in growth.parts} >= {"python_blocks"}
+
+
 def test_objects_that_counting_the_graph_leaves_do_not_count() -> None:
     growth, _ = found(
         meter("malloc_bytes", 54_000),

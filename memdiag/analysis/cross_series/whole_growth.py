@@ -25,7 +25,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.probe.ring_format import BLOCK_BYTES
 from memdiag.values.findings import Finding, GrowthPart, Interval, WholeGrowth
-from memdiag.values.verdict import Verdict
+from memdiag.values.verdict import Reason, Verdict
 
 
 def whole_growth(
@@ -33,13 +33,14 @@ def whole_growth(
 ) -> WholeGrowth | None:
     """The growth of a leak of host memory in all processes; None for others."""
     subject = None if decided_by is None else findings[decided_by]
-    if subject is None or not is_leak(subject) or subject.growth_per_x is None:
+    if subject is None or not is_leak(subject):
         return None
     series = SeriesSet(findings=findings, policy=policy)
     parts = [part for one in makers(series, subject) for part in _parts(one, subject, series)]
-    whole = _sum([part.growth_per_x for part in parts])
-    if not _make_it_all(parts, series) or whole.value <= 0:
-        whole = subject.growth_per_x
+    summed = _sum([part.growth_per_x for part in parts])
+    whole = summed if _make_it_all(parts, series) and summed.value > 0 else subject.growth_per_x
+    if whole is None:
+        return None
     pace = _pace(subject, series)
     shared = [replace(part, share=part.growth_per_x.value / whole.value) for part in parts]
     return WholeGrowth(
@@ -59,14 +60,20 @@ def _pace(subject: Finding, series: SeriesSet) -> float | None:
 
 
 def _parts(leak: Finding, subject: Finding, series: SeriesSet) -> list[GrowthPart]:
-    """The growth of a process on the axis of the deciding series; none where that is unknown."""
+    """The growth of a process on the axis of the deciding series; none where that is unknown.
+
+    Of pages whose own growth would not be a leak, that of malloc and of Python's blocks in them.
+    """
     own = {f.metric: f for f in series.findings if f.process == leak.process}
-    found = {leak.metric: _growth(leak, subject, series)}
-    blocks = own.get(PYTHON_BLOCKS)
-    if leak.metric == MALLOC and blocks is not None and blocks.verdict is Verdict.LEAK:
+    known = [own[metric] for metric in (MALLOC, PYTHON_BLOCKS) if metric in own]
+    exact = {one.metric: one for one in known if one.verdict is Verdict.LEAK}
+    by_blocks = leak.reason is Reason.EXACT_METRIC and PYTHON_BLOCKS in exact
+    counted = exact if by_blocks or leak.metric == MALLOC else {leak.metric: leak}
+    found = {metric: _growth(one, subject, series) for metric, one in counted.items()}
+    if PYTHON_BLOCKS in found:
         nodes = rate(own[NODES], subject, series) if NODES in own else 0.0
-        objects = _less(_growth(blocks, subject, series), nodes or 0.0)
-        size = _block_bytes(leak, blocks, series)
+        objects = _less(found[PYTHON_BLOCKS], nodes or 0.0)
+        size = _block_bytes(leak, exact[PYTHON_BLOCKS], series)
         found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size)
     return [
         GrowthPart(process=leak.process, metric=metric, growth_per_x=growth, share=0.0)
@@ -90,13 +97,13 @@ def _less(blocks: Interval | None, nodes: float) -> Interval | None:
     return Interval(value=blocks.value - ours, low=blocks.low - ours, high=blocks.high - ours)
 
 
-def _block_bytes(malloc: Finding, blocks: Finding, series: SeriesSet) -> float:
+def _block_bytes(leak: Finding, blocks: Finding, series: SeriesSet) -> float:
     """The size of the new blocks: by the pages beside malloc, if these grow as much as blocks can;
     else what blocks have on average."""
-    own = {f.metric: f for f in series.findings if f.process == malloc.process}
-    known = [own.get(name) for name in ("rss_bytes", MALLOC_FREE)]
-    rates = [None if f is None else rate(f, malloc, series) for f in (malloc, blocks, *known)]
-    held, new, pages, free = rates
+    own = {f.metric: f for f in series.findings if f.process == leak.process}
+    known = [own.get(name) for name in (MALLOC, "rss_bytes", MALLOC_FREE)]
+    rates = [None if f is None else rate(f, leak, series) for f in (blocks, *known)]
+    new, held, pages, free = rates
     if held is None or pages is None or free is None or not new or new < 0:
         return BLOCK_BYTES
     size = (pages - held - max(free, 0.0)) / new
