@@ -102,7 +102,7 @@ def _block_bytes(leak: Finding, blocks: Finding, series: SeriesSet) -> float:
     else what blocks have on average."""
     own = {f.metric: f for f in series.findings if f.process == leak.process}
     known = [own.get(name) for name in (MALLOC, "rss_bytes", MALLOC_FREE)]
-    rates = [None if f is None else rate(f, leak, series) for f in (blocks, *known)]
+    rates = [None if f is None else _rate(f, leak, series) for f in (blocks, *known)]
     new, held, pages, free = rates
     if held is None or pages is None or free is None or not new or new < 0:
         return BLOCK_BYTES
@@ -128,3 +128,11 @@ def _sum(growths: Sequence[Interval]) -> Interval:
     high = math.hypot(*(one.high - one.value for one in growths))
     value = math.fsum(one.value for one in growths)
     return Interval(value=value, low=value - low, high=value + high)
+
+
+def _rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:
+    """The growth of a leak, and the rate of others; of pages that leak because of another metric,
+    the growth is too uncertain."""
+    is_known = finding.verdict is Verdict.LEAK and finding.reason is not Reason.EXACT_METRIC
+    growth = _growth(finding, leak, series) if is_known else None
+    return rate(finding, leak, series) if growth is None else growth.value
