@@ -25,7 +25,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.probe.ring_format import BLOCK_BYTES
 from memdiag.values.findings import Finding, GrowthPart, Interval, WholeGrowth
-from memdiag.values.verdict import Reason, Verdict
+from memdiag.values.verdict import Verdict
 
 
 def whole_growth(
@@ -62,18 +62,18 @@ def _pace(subject: Finding, series: SeriesSet) -> float | None:
 def _parts(leak: Finding, subject: Finding, series: SeriesSet) -> list[GrowthPart]:
     """The growth of a process on the axis of the deciding series; none where that is unknown.
 
-    Of pages whose own growth would not be a leak, that of malloc and of Python's blocks in them.
+    Of pages whose own growth is uncertain, that of malloc and of Python's blocks in them.
     """
     own = {f.metric: f for f in series.findings if f.process == leak.process}
     known = [own[metric] for metric in (MALLOC, PYTHON_BLOCKS) if metric in own]
     exact = {one.metric: one for one in known if one.verdict is Verdict.LEAK}
-    by_blocks = leak.reason is Reason.EXACT_METRIC and PYTHON_BLOCKS in exact
+    by_blocks = PYTHON_BLOCKS in exact and not _is_certain(leak, series)
     counted = exact if by_blocks or leak.metric == MALLOC else {leak.metric: leak}
     found = {metric: _growth(one, subject, series) for metric, one in counted.items()}
     if PYTHON_BLOCKS in found:
         nodes = rate(own[NODES], subject, series) if NODES in own else 0.0
         objects = _less(found[PYTHON_BLOCKS], nodes or 0.0)
-        size = _block_bytes(leak, exact[PYTHON_BLOCKS], series)
+        size = _block_bytes(exact[PYTHON_BLOCKS], series)
         found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size)
     return [
         GrowthPart(process=leak.process, metric=metric, growth_per_x=growth, share=0.0)
@@ -97,17 +97,31 @@ def _less(blocks: Interval | None, nodes: float) -> Interval | None:
     return Interval(value=blocks.value - ours, low=blocks.low - ours, high=blocks.high - ours)
 
 
-def _block_bytes(leak: Finding, blocks: Finding, series: SeriesSet) -> float:
+def _block_bytes(blocks: Finding, series: SeriesSet) -> float:
     """The size of the new blocks: by the pages beside malloc, if these grow as much as blocks can;
     else what blocks have on average."""
-    own = {f.metric: f for f in series.findings if f.process == leak.process}
-    known = [own.get(name) for name in (MALLOC, "rss_bytes", MALLOC_FREE)]
-    rates = [None if f is None else _rate(f, leak, series) for f in (blocks, *known)]
-    new, held, pages, free = rates
+    own = {f.metric: f for f in series.findings if f.process == blocks.process}
+    known = [own.get(name) for name in (PYTHON_BLOCKS, MALLOC, "rss_bytes", MALLOC_FREE)]
+    new, held, pages, free = [None if f is None else _rate(f, blocks, series) for f in known]
     if held is None or pages is None or free is None or not new or new < 0:
         return BLOCK_BYTES
     size = (pages - held - max(free, 0.0)) / new
     return size if SMALLEST_BYTES <= size <= LARGEST_SMALL_BYTES else BLOCK_BYTES
+
+
+def _rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:
+    """The growth of a leak where it is certain; else the rate since the leak began."""
+    is_known = finding.verdict is Verdict.LEAK and _is_certain(finding, series)
+    growth = _growth(finding, leak, series) if is_known else None
+    return rate(finding, leak, series) if growth is None else growth.value
+
+
+def _is_certain(finding: Finding, series: SeriesSet) -> bool:
+    """Return True if its growth is known within a small part of it."""
+    growth = finding.growth_per_x
+    if growth is None:
+        return False
+    return growth.high - growth.low <= 2 * series.policy.common.short_share * growth.value
 
 
 def _make_it_all(parts: Sequence[GrowthPart], series: SeriesSet) -> bool:
@@ -128,11 +142,3 @@ def _sum(growths: Sequence[Interval]) -> Interval:
     high = math.hypot(*(one.high - one.value for one in growths))
     value = math.fsum(one.value for one in growths)
     return Interval(value=value, low=value - low, high=value + high)
-
-
-def _rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:
-    """The growth of a leak, and the rate of others; of pages that leak because of another metric,
-    the growth is too uncertain."""
-    is_known = finding.verdict is Verdict.LEAK and finding.reason is not Reason.EXACT_METRIC
-    growth = _growth(finding, leak, series) if is_known else None
-    return rate(finding, leak, series) if growth is None else growth.value
