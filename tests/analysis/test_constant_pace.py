@@ -29,6 +29,14 @@ def test_what_is_held_at_a_constant_pace_is_a_leak_within_a_minute(seed: int) ->
     assert judge(held(y)).verdict is Verdict.LEAK
 
 
+def test_readings_that_are_dense_at_first_do_not_change_the_pace() -> None:
+    """Of a program that speeds up by a fifth once less runs beside it."""
+    x = np.concatenate((np.arange(2.5, 10.5, 0.25), np.arange(11, 56)))
+    grown = np.cumsum(np.diff(x, prepend=0) * np.interp(x, [8, 45], [0.58, 0.715]))
+    y = MB * (40 + grown + np.random.default_rng(0).normal(0, 0.02, len(x)))
+    assert judge(held(y, x)).verdict is Verdict.LEAK
+
+
 def test_a_transient_buffer_above_it_hides_nothing() -> None:
     """Every third reading meets one of 6 MB."""
     y = 40 * MB + 0.6 * MB * SECONDS + 6.4 * MB * (np.arange(len(SECONDS)) % 3 == 1)

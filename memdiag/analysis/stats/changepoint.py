@@ -70,7 +70,7 @@ class Segmentation:
 
 
 def bins(x: Floats, y: Floats, count: int) -> Binned:
-    """Reduce to at most `count` bins of equally many samples (mean x, midmean y)."""
+    """Reduce to at most `count` bins of equally many samples (midmeans of x and y)."""
     n = len(y)
     if n <= count:
         return Binned(x=x, y=y, start=np.arange(n + 1))
@@ -101,12 +101,13 @@ def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
 def _between(x: Floats, y: Floats, edges: Ints) -> Binned:
     starts, widths = edges[:-1], edges[1:] - edges[:-1]
     return Binned(
-        x=np.add.reduceat(x, starts) / widths, y=_midmeans(y, starts, widths), start=edges
+        x=_midmeans(x, starts, widths), y=_midmeans(y, starts, widths), start=edges
     )
 
 
 def _midmeans(y: Floats, starts: Ints, widths: Ints) -> Floats:
-    """Mean of the middle half of each stretch of y.
+    """Mean of the middle half of each stretch of y; of x as well, so that a line stays one where
+    the readings are not evenly spaced.
 
     As robust as a median against spikes, and unlike it moves when quantised readings drift. Few
     different widths occur, so a few reshapes are enough.
