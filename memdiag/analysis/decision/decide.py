@@ -66,7 +66,7 @@ MAY_END = (
     slowing.waves_slow,
 )
 # The same for a staircase.
-STEPS_MAY_END = (weak_evidence.step_due, weak_evidence.growth_evidence)
+STEPS_MAY_END = (weak_evidence.step_due, slowing.bending, weak_evidence.growth_evidence)
 # Why a series that does not grow beyond chance is not called stable.
 MAY_GROW = (
     may_grow.pause,

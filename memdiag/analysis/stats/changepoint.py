@@ -100,9 +100,7 @@ def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
 
 def _between(x: Floats, y: Floats, edges: Ints) -> Binned:
     starts, widths = edges[:-1], edges[1:] - edges[:-1]
-    return Binned(
-        x=_midmeans(x, starts, widths), y=_midmeans(y, starts, widths), start=edges
-    )
+    return Binned(x=_midmeans(x, starts, widths), y=_midmeans(y, starts, widths), start=edges)
 
 
 def _midmeans(y: Floats, starts: Ints, widths: Ints) -> Floats:

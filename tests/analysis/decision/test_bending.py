@@ -28,7 +28,7 @@ def test_a_line_of_the_same_rise_is_one() -> None:
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
 
 
-N = np.arange(60.0)
+N, MANY = np.arange(60.0), np.arange(120.0)
 
 
 def verdicts(part: np.ndarray) -> Counter[Verdict]:
@@ -49,3 +49,16 @@ def test_a_leak_after_a_warm_up_is_found() -> None:
     found = verdicts((1 - np.exp(-N / 6) + N / 60) / 2)
     assert found[Verdict.LEAK] >= 18
     assert found[Verdict.LEAK] + found[Verdict.INCONCLUSIVE] == 20
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param(14 * np.sqrt(MANY / 120), Verdict.INCONCLUSIVE, id="square root"),
+        pytest.param(5 * np.log1p(MANY / 6), Verdict.INCONCLUSIVE, id="logarithm"),
+        pytest.param(MANY / 9, Verdict.LEAK, id="even steps"),
+    ],
+)
+def test_steps_that_become_rarer_are_left_open(steps: np.ndarray, expected: Verdict) -> None:
+    """An allocator that takes whole blocks, for ever fewer new sizes."""
+    assert judge(every(20, 4.3e9 + 261 * MB * np.floor(steps))).verdict is expected

@@ -17,7 +17,13 @@ def epochs(*gained_mb: float) -> Series:
 
 def test_epochs_that_add_less_each_time_are_no_leak() -> None:
     """A cache of decoded images meets fewer new ones in each epoch."""
-    found = asked("slowing", epochs(91, 82, 83, 71, 58, 60, 63, 53, 30, 17))
+    found = asked("slowing", epochs(100, 95, 90, 80, 70, 55))
+    assert found.sides == {Side.AGAINST_LEAK}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+def test_neither_are_more_of_them_that_bend() -> None:
+    found = asked("bending", epochs(91, 82, 83, 71, 58, 60, 63, 53, 30, 17))
     assert found.sides == {Side.AGAINST_LEAK}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
 

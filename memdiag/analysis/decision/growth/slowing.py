@@ -63,9 +63,9 @@ def bending(case: Case, window: Window) -> Argument | None:
         x, y = fit.binned.x[first:], fit.binned.y[first:]
         noise = max(fit.segmentation.noise, fit.floor)
         evidence = endless(x, y, noise, common.blocks)
-        if evidence < common.evidence_bic:
-            return None
         early, late = _halves(fit, first, case.policy)
+        if evidence < 0 or early.slope - late.slope <= _unsure(early.error, late.error):
+            return None
         slowed = late.slope / early.slope if early.slope > 0 else 1.0
     if slowed >= common.slowing:
         return None
@@ -123,29 +123,18 @@ def _nearly_there(
 
 @Rule
 def slowing(case: Case, window: Window) -> Argument | None:
-    """The second half of the growth is clearly slower than the first, as at the end of a warm-up.
-
-    Its halves are those of the way where few of the readings are in the second; of few readings,
-    each rate is lower than the one before. The noise is that about the halves, not that of the
-    series: in a warm-up that was read at any distance, the growth before looks like noise.
+    """Of a few readings each rate is lower than the one before, as at the end of a warm-up, and the
+    last one clearly lower than the first.
     """
     fit, common = window.fit, case.policy.common
     x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
-    if len(x) < common.blocks:
-        rates = np.diff(y) / np.diff(x)
-        falling = len(rates) >= common.fewest and bool((np.diff(rates) < 0).all())
-        if not falling or rates[-1] >= common.slowing * rates[0]:
-            return None
-        early, late = float(rates[0]), float(rates[-1])
-    else:
-        first, second = _halves(fit, fit.tail, case.policy)
-        early, late = first.slope, second.slope
-        if late >= common.slowing * early or early - late <= _unsure(first.error, second.error):
-            return None
+    rates = np.diff(y) / np.diff(x)
+    falling = common.fewest <= len(rates) and bool((np.diff(rates) < 0).all())
+    if len(x) >= common.blocks or not falling or rates[-1] >= common.slowing * rates[0]:
+        return None
     return Argument(
-        text="its growth slows down: {early_rate} in the first half of it, {late_rate} in the "
-        "second",
-        numbers={"early_rate": early, "late_rate": late},
+        text="its growth slows down with each reading: {early_rate} at first, {late_rate} now",
+        numbers={"early_rate": float(rates[0]), "late_rate": float(rates[-1])},
         reason=Reason.SLOWING,
     )
 
