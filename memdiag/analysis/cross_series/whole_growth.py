@@ -73,7 +73,7 @@ def _parts(leak: Finding, subject: Finding, series: SeriesSet) -> list[GrowthPar
     if PYTHON_BLOCKS in found:
         nodes = rate(own[NODES], subject, series) if NODES in own else 0.0
         objects = _less(found[PYTHON_BLOCKS], nodes or 0.0)
-        size = _block_bytes(exact[PYTHON_BLOCKS], series)
+        size = _block_bytes(exact[PYTHON_BLOCKS], exact.get(MALLOC), series)
         found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size)
     return [
         GrowthPart(process=leak.process, metric=metric, growth_per_x=growth, share=0.0)
@@ -97,12 +97,13 @@ def _less(blocks: Interval | None, nodes: float) -> Interval | None:
     return Interval(value=blocks.value - ours, low=blocks.low - ours, high=blocks.high - ours)
 
 
-def _block_bytes(blocks: Finding, series: SeriesSet) -> float:
-    """The size of the new blocks: by the pages beside malloc, if these grow as much as blocks can;
-    else what blocks have on average."""
+def _block_bytes(blocks: Finding, malloc: Finding | None, series: SeriesSet) -> float:
+    """The size of the new blocks: by the pages beside what malloc leaks, if these grow as much as
+    blocks can; else what blocks have on average."""
     own = {f.metric: f for f in series.findings if f.process == blocks.process}
-    known = [own.get(name) for name in (PYTHON_BLOCKS, MALLOC, "rss_bytes", MALLOC_FREE)]
-    new, held, pages, free = [None if f is None else _rate(f, blocks, series) for f in known]
+    known = [blocks, own.get("rss_bytes"), own.get(MALLOC_FREE)]
+    new, pages, free = [None if f is None else _rate(f, blocks, series) for f in known]
+    held = 0.0 if malloc is None else _rate(malloc, blocks, series)
     if held is None or pages is None or free is None or not new or new < 0:
         return BLOCK_BYTES
     size = (pages - held - max(free, 0.0)) / new
