@@ -116,6 +116,9 @@ class Common:
     evidence_bic: float = number(
         6.0, "BIC", "by which a curve must beat a line", "Kass and Raftery 1995: strong"
     )
+    positive_bic: float = number(
+        2.0, "BIC", "by which one curve must beat another", "Kass and Raftery 1995: positive"
+    )
     growing_weight: float = number(
         0.7, "weight", "of a growing last regime, below which it is taken as flat"
     )

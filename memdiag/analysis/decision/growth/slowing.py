@@ -64,7 +64,8 @@ def bending(case: Case, window: Window) -> Argument | None:
         noise = max(fit.segmentation.noise, fit.floor)
         evidence = endless(x, y, noise, common.blocks)
         early, late = _halves(fit, first, case.policy)
-        if evidence < 0 or early.slope - late.slope <= _unsure(early.error, late.error):
+        unsure = _unsure(early.error, late.error)
+        if evidence < common.positive_bic or early.slope - late.slope <= unsure:
             return None
         slowed = late.slope / early.slope if early.slope > 0 else 1.0
     if slowed >= common.slowing:
