@@ -110,7 +110,7 @@ def test_calm_is_argued_where_nothing_grows() -> None:
 
 def test_a_verdict_that_another_series_changed_says_so() -> None:
     text = why("runs/healthy_figures.csv")
-    assert "malloc of main, INCONCLUSIVE: The growth" in text
+    assert "malloc of main and python_blocks of main, INCONCLUSIVE: The growth" in text
 
 
 def test_objections_to_other_windows_do_not_look_like_ones_to_the_leak() -> None:
