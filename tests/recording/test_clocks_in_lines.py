@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +187,25 @@ def test_a_size_of_a_thing_is_none_of_a_process(tmp_path: Path, words: str) -> N
     ]
     with pytest.raises(ReadError):
         read_log(tmp_path, "".join(lines))
+
+
+@pytest.mark.parametrize("of", ["used of", "utilisés sur", "belegt von", "of", "de"])
+def test_times_with_blanks_and_totals_behind_words(tmp_path: Path, of: str) -> None:
+    lines = [f"- à 8 h {10 + n} : {n + 1}.25 GB {of} 16 GB" for n in range(12)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.x.tolist() == [60.0 * n for n in range(12)]
+    assert series.y.tolist() == [(n + 1.25) * 1e9 for n in range(12)]
+
+
+def test_hours_and_sizes_are_no_times_of_day(tmp_path: Path) -> None:
+    (series,) = read_log(tmp_path, [f"- {n} h {10 + n} GB" for n in range(12)]).series
+    assert series.y.tolist() == [(n + 10) * 1e9 for n in range(12)]
+
+
+@pytest.mark.parametrize("form", ["%d/%b/%y %H:%M", "%d-%b-%Y %H:%M:%S", "%d/%b/%Y:%H:%M:%S"])
+def test_days_with_names_of_months_in_tables(tmp_path: Path, form: str) -> None:
+    begin = datetime(2020, 12, 31, 20, tzinfo=timezone.utc)
+    times = [begin + timedelta(hours=n) for n in range(12)]
+    lines = ["time,rss_mb", *(f"{time.strftime(form)},{9 + n}" for n, time in enumerate(times))]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.x.tolist() == [3600.0 * n for n in range(12)]

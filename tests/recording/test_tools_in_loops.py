@@ -272,3 +272,17 @@ def test_one_status_of_a_service_above_a_log_is_no_reading(tmp_path: Path) -> No
     lines = [f"step {n} rss {900 + n} MB" for n in range(N)]
     (series,) = read_log(tmp_path, [*status, "", *lines]).series
     assert (series.axis.name, len(series.y)) == ("step", N)
+
+
+def test_tasklist_without_header_is_read_by_the_times_between_its_rows(tmp_path: Path) -> None:
+    row = "python.exe                   14208 Console                    1    {}.412 K"
+    lines = [f"10:{n:02}:00,12\n{row.format(300 + n)}" for n in range(12)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [((300 + n) * 1000 + 412) * 1024 for n in range(12)]
+    assert series.x.tolist() == [60.0 * n for n in range(12)]
+
+
+def test_one_list_of_tasks_is_no_loop(tmp_path: Path) -> None:
+    row = "job{}.exe                    {} Console                    1    300,412 K"
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [row.format(n, 4000 + n) for n in range(12)])

@@ -71,3 +71,9 @@ def test_words_and_plain_numbers_in_its_place_do_not(tmp_path: Path, reading: st
     )
     found = diagnose(read_log(tmp_path, log))
     assert not any("cannot be read" in note for note in found.notes)
+
+
+def test_a_long_name_that_is_not_read_is_shown_whole(tmp_path: Path) -> None:
+    name = "CPU Memory consumed at the end of the epoch (last-first)"
+    lines = [line for n in range(12) for line in (f"step {n} rss {500 + n} MB", f"{name}: {n % 3}")]
+    assert any(name in note for note in read_log(tmp_path, lines).notes)

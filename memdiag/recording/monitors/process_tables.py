@@ -73,7 +73,12 @@ def has_processes(source: Source) -> bool:
 
 def read_processes(source: Source) -> Table | None:
     """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
-    table = table_of_blocks(_with_headers(all_lines(source)), _process_rows)
+    return read_lines(all_lines(source))
+
+
+def read_lines(lines: Iterable[str]) -> Table | None:
+    """The same of lines."""
+    table = table_of_blocks(_with_headers(lines), _process_rows)
     if table is None:
         return None
     return _largest_processes(long_lived(table.with_decimal_points()))

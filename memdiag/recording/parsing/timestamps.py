@@ -51,6 +51,8 @@ MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 _MONTH = rf"({'|'.join(MONTHS)})[a-z]*"
 _MONTH_AND_DAY = rf"(?:^|[^a-z]){_MONTH}[-., ]+([0-9]{{1,2}})(?:[^0-9:]|$)"
 _DAY_AND_MONTH_NAME = rf"(?:^|[^0-9:])([0-9]{{1,2}})[-. ]+{_MONTH}"
+# `01/Feb/24 06:00`, `01-Feb-2024`, `01/Feb/2024:06:00:00` of web servers.
+_DAY_MONTH_YEAR = rf"^([0-9]{{1,2}})[-/]{_MONTH}[-/](?:20)?([0-9]{{2}})(?:[:T ]|$)"
 _YEAR = r"(?:^|[^0-9:.])((?:19|20)[0-9]{2})(?:[^0-9:.]|$)"
 
 # `2h`, `1h 10m`, `~5 min`, `T+30s`, `after 2 days`.
@@ -165,7 +167,7 @@ def _moments(text: pl.Series) -> Floats:
 
 def _with_month_name(text: pl.Series) -> Floats:
     """Seconds since 1970 of dates that name the month, at midnight without a time of day."""
-    lower = text.str.to_lowercase()
+    lower = text.str.to_lowercase().str.replace(_DAY_MONTH_YEAR, "${1} ${2} 20${3} ")
     before = lower.str.extract_groups(_MONTH_AND_DAY).struct.unnest()
     behind = lower.str.extract_groups(_DAY_AND_MONTH_NAME).struct.unnest()
     name = before.to_series(0).fill_null(behind.to_series(1))

@@ -24,6 +24,7 @@ from memdiag.recording.textlog.number_spans import (
     NUMBER,
     OF,
     OF_TOTAL,
+    OF_WORDS,
     PREPOSITIONS,
     SIZE_UNIT,
     TOTAL_BEHIND,
@@ -611,7 +612,7 @@ def _pattern_of_size(kind: str, label: str) -> str:
     if kind == "behind":
         return rf"{amount}[ ]?({SIZE_UNIT})(?:{TOTAL_BEHIND})?\)?{BEHIND_GAP}{label}(?:\W|$)"
     if kind == "part":
-        return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
+        return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|{OF_WORDS}\s)"
     part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
     return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT}){NO_RATE}"
 

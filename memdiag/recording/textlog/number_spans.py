@@ -48,8 +48,10 @@ _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
 _AGAIN = re.compile(rf"\s*\(\s*{NUMBER}[ ]?{SIZE_UNIT}\)\s+[A-Za-z]")
 # "mem=585.49576 GBs, io=0.1": what a job had over time.
 _OVER_TIME = re.compile(r"[ ]?[KMGT]i?B[ *-]?s(?:ec)?,\s+io=")
-# "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
-TOTAL_BEHIND = rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
+# "34MB/57MB", "1.2 GB of 4 GB", "1.2 GB used of 4 GB", in other languages too: in use, of a total.
+_IN_USE = "(?:used|in use|utilisée?s?|belegt|benutzt|usad[oa]s?|utilizad[oa]s?|usat[aeio])"
+OF_WORDS = rf"(?:(?:{_IN_USE}\s+)?(?:out of|of|sur|von|de|di)\b)"
+TOTAL_BEHIND = rf"\s*(?:/|{OF_WORDS})\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
 OF_TOTAL = re.compile(TOTAL_BEHIND)
 # "812 MB in use", "812 MB ── resident".
 BEHIND_GAP = r"\s+(?:[-–—─]+\s+)?"
@@ -93,7 +95,7 @@ PREPOSITIONS |= frozenset({"nach", "bei", "vor", "après", "avant", "à", "tras"
 PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po", "после", "після", "на"})
 # "blocks starting from 1200": a start, not an amount.
 _BOUNDS = frozenset({"from", "since", "until"})
-_TOTALS = frozenset({"of", "out of"})
+_TOTALS = re.compile(OF_WORDS)
 _RATES = frozenset({"per", "each"})
 # Their words name a position, whatever stands before them.
 _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
@@ -344,7 +346,7 @@ def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     is_code = _FUNCTION.search(between) or _MODULE.search(between)
     if is_code and not unit and _FUNCTION_ENDS.match(match.string, match.end()):
         return True
-    if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
+    if _TOTALS.fullmatch(label.lower()) or _CODE.search(between) or _ALLOCATES.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
         is_increase = figure.startswith("+")  # "memory +20 MB"

@@ -126,9 +126,21 @@ _HEXADECIMAL = re.compile(rb"\b0x[0-9a-fA-F]{1,16} \(([0-9]{1,19})\)")
 # `"used" => 531538687L`, as JBoss prints Java's `MemoryUsage`.
 _LONG_OF_JAVA = re.compile(rb"\"(init|used|committed|max)\" => ([0-9]{1,19})L\b")
 # `a les 8:30 — 5 GB`, `um 8:30 6 GB`
-_BEFORE_HOUR = re.compile(
-    "(?mi)^([^\\w\\n]{0,8})(?:a les|a las|à|às|ás|alle(?: ore)?|ore|um|om|at|o|ob|u|в|о)"
-    " (?=[0-9]{1,2}[:h][0-9]{2}(?![0-9]))".encode()
+_AT = "(?:a les|a las|à|às|ás|alle(?: ore)?|ore|um|om|at|o|ob|u|в|о)".encode()
+_BEFORE_HOUR = re.compile(rb"(?mi)^([^\w\n]{0,8})" + _AT + rb" (?=[0-9]{1,2}[:h][0-9]{2}(?![0-9]))")
+# `à 8 h 15 : 5 Go`, but neither `8 h 15 min: 5 GB` nor `8 h 15 GB`.
+_APART = rb"(?: |" + _SPACES + rb")"
+_BEHIND_TIME = _APART + "?(?:[:;|)=–—-](?![0-9])|, |[ \\t\\r]{0,8}$)".encode()
+_HOUR_APART = re.compile(
+    rb"(?mi)^([^\w\n]{0,8}?)(?:"
+    + _AT
+    + rb" )?([0-9]{1,2})"
+    + _APART
+    + rb"h"
+    + _APART
+    + rb"([0-5][0-9])(?="
+    + _BEHIND_TIME
+    + rb")"
 )
 # `41k steps`, `41k steps: 4 GB`, `1.2M iterations`, `10k requests`; no size before a name, as in
 # `RSS 812M steps 40`.
@@ -168,6 +180,7 @@ _REWRITTEN: tuple[tuple[re.Pattern[bytes], _Replacement], ...] = (
     (_UNIT_IN_BRACKETS, rb"\1 \2"),
     (_HEXADECIMAL, rb"\1"),
     (_LONG_OF_JAVA, rb"memory \1: \2 bytes"),
+    (_HOUR_APART, rb"\1\2h\3"),
     (_BEFORE_HOUR, rb"\1"),
     (_IN_KIB_TOO, rb"\1 = \2 bytes,"),
     (_AFTER_KL, rb"\1\2:\3"),

@@ -39,7 +39,7 @@ _IN_FIGURES = re.compile(r"(?=\s*\S*0)(?!\s*[(\[]?[+\-~]?0(?:/0)?[A-Za-z%]*[)\],
 _GROWS = re.compile(
     r"(?i)\b(?:extend|expand|grow|grew|enlarg|increas)[a-z]{0,4}\b[^0-9]{1,80}\bto\b[^0-9]{0,8}$"
 )
-_LONGEST = 48
+_LONGEST = 64
 _SHOWN = 4
 
 
