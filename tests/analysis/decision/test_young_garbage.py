@@ -22,11 +22,16 @@ def looks(metric: str, y: np.ndarray, process: str = "main") -> Series:
 
 
 def beside(
-    unreachable: float, *, enabled: bool = True, collected: float = 0.0, process: str = "main"
+    unreachable: float,
+    *,
+    enabled: bool = True,
+    collected: float = 0.0,
+    process: str = "main",
+    pages_per_step: float = PER_STEP,
 ) -> Asked:
     """Malloc and pages that grow by 400 KB a step, and this part of it that nothing refers to."""
     grown = malloc(noisy(120e6 + PER_STEP * STEPS, 1e-5), process=process)
-    pages = every(1, noisy(350e6 + PER_STEP * STEPS, 2e-4, 1), process=process)
+    pages = every(1, noisy(350e6 + pages_per_step * STEPS, 2e-4, 1), process=process)
     tree = every(1, noisy(900e6 + PER_STEP * STEPS, 1e-4, 2), process="tree")
     return asked(
         "young_garbage",
@@ -44,6 +49,15 @@ def test_growth_that_nothing_refers_to_is_open(process: str) -> None:
     found = beside(0.9, process=process)
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+def test_pages_that_grow_by_the_garbage_and_as_much_between_it_are_open() -> None:
+    found = beside(0.7, pages_per_step=1.8 * PER_STEP)
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+def test_pages_that_grow_much_faster_than_malloc_leak_beside_the_garbage() -> None:
+    assert beside(0.9, pages_per_step=4 * PER_STEP).verdicts == (Verdict.LEAK, Verdict.LEAK)
 
 
 def test_a_leak_beside_some_garbage_is_one() -> None:

@@ -19,6 +19,7 @@ from statistics import median
 import numpy as np
 
 from memdiag.analysis.decision.across.series_set import (
+    MALLOC,
     PYTHON_BLOCKS,
     Changes,
     SeriesSet,
@@ -27,7 +28,7 @@ from memdiag.analysis.decision.across.series_set import (
 )
 from memdiag.analysis.decision.case import Rule, rule
 from memdiag.analysis.parameters import number
-from memdiag.analysis.policy import HELD
+from memdiag.analysis.policy import HELD, PAGES
 from memdiag.values.findings import Finding, NeedMore
 from memdiag.values.measurements import ON_DEVICE, Role, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
@@ -163,10 +164,15 @@ def _most(series: SeriesSet, grown: float) -> float:
 
 def _unreachable(finding: Finding, series: SeriesSet) -> tuple[float, float]:
     """What unreachable young objects held of its growth, and how much it had grown by then, each
-    summed over the moments when the probe has looked. Of tensors that are counted, their bytes.
+    summed over the moments when the probe has looked. Of tensors that are counted, their bytes; of
+    pages that grow mostly as malloc does, what malloc has in use: the rest lies between.
     """
     known = {f.metric: f for f in series.findings if f.process == finding.process}
     finding = known.get("tensor_bytes", finding) if finding.role is Role.TENSORS else finding
+    malloc = known.get(MALLOC)
+    if malloc is not None and finding.role in PAGES:
+        grown = series.rise(finding, finding)
+        finding = malloc if series.rise(malloc, finding) >= _most(series, grown) else finding
     waits, enabled = known.get(UNREACHABLE[finding.role in ON_DEVICE]), known.get(ENABLED)
     if waits is None or enabled is None or finding.unit is not Unit.BYTES:
         return 0.0, 0.0
