@@ -140,7 +140,7 @@ class Common:
     slight: float = number(0.05, "of a whole", "a slight part of it")
     stable_growth: float = number(0.02, "level", "growth over one more run that is still stable")
     immaterial_share: float = number(
-        1e-3, "level", "movement that is called flat: a megabyte of a gigabyte"
+        5e-4, "level", "movement that is called flat: a hundred pages of a gigabyte"
     )
     touched_bytes: float = number(
         1e6,

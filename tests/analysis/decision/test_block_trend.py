@@ -34,7 +34,7 @@ def test_growth_too_slow_to_matter_is_so_as_a_whole(seed: int) -> None:
     grown = np.zeros(n)
     at = random.choice(n, jumps, replace=False)
     grown[at] = random.gamma(1, 1, jumps) * 160 * 1120 / jumps
-    y = 180 * MB + np.cumsum(grown) + random.normal(0, 1e3, n)
+    y = 110 * MB + np.cumsum(grown) + random.normal(0, 1e3, n)
     found = asked("block_trend", malloc(y, x=6.6 * np.arange(n)))
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
 

@@ -47,3 +47,9 @@ def test_a_few_pages_of_a_small_process_are_nothing() -> None:
 def test_a_few_pages_of_a_small_process_that_climbs_as_a_whole_are_something() -> None:
     climb = 36e6 + np.floor(np.minimum(np.arange(300.0), 285) * 700 / 4096) * 4096
     assert not asked("immaterial", every(1, climb)).sides
+
+
+def test_seven_pages_of_a_climb_that_has_ended_are_nothing() -> None:
+    """A pool of threads that sleep: 12 pages in all, seven of them after the first third."""
+    climb = 43.77e6 + 4096 * np.floor(np.minimum(np.arange(300.0) / 240, 1) * 12)
+    assert asked("immaterial", every(1, climb)).verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)

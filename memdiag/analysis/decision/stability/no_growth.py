@@ -109,8 +109,9 @@ def _nothing_kept(prepared: Prepared, falls: int, common: Common) -> bool:
 
 @Rule
 def immaterial(case: Case, window: Window) -> Argument | None:
-    """What moved after the first third is negligible against the level; or, where the last regime
-    is long enough to stand by itself, what moved in it.
+    """What moved after the first third is negligible against the level, if the last regime grows;
+    if it does not, not surely more than that. Where that is long enough to stand by itself, what
+    moved in it.
 
     Of pages that do not surely grow, at the end or as a whole, so is what a process may touch for
     the first time (`first_touch`). By blocks of four readings or more, so that a lone reading is
@@ -125,8 +126,10 @@ def immaterial(case: Case, window: Window) -> Argument | None:
     blocks = bins(y, y, min(policy.segmentation.bins, most))
     moved = float(np.ptp([*blocks.y, fit.binned.y[-1]]))
     least = common.immaterial_share * prepared.level
-    if fit.p_growth >= common.alpha and not blocks_climb(fit, policy, common.block_r2):
-        least = max(least, touched(prepared, policy))
+    if fit.p_growth >= common.alpha:
+        least *= common.margin
+        if not blocks_climb(fit, policy, common.block_r2):
+            least = max(least, touched(prepared, policy))
     if moved >= least:
         return None
     warm = _began_lower(prepared, case.policy)
