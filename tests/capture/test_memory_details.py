@@ -38,13 +38,26 @@ def tree_of(table: FakeTable, number: int) -> list[Process]:
     return [Process(id=table.spawn(pid, rss=4000), name="python") for pid in range(10, 10 + number)]
 
 
-def test_a_cheap_tree_has_its_sums_at_each_round() -> None:
+def test_a_cheap_tree_that_changes_has_its_sums_at_each_round() -> None:
     table, clock = FakeTable(), FakeClock()
     processes = tree_of(table, 3)
     source = DetailSource(table, clock=clock)
-    for _ in range(5):
-        assert source.read(processes)[TREE]["pss_bytes"] == 12_000
+    for number in range(5):
+        table.grow(10, 4000 + number)
+        assert source.read(processes)[TREE]["pss_bytes"] == 12_000 + number
         clock.s += 1.0
+
+
+def test_an_idle_tree_has_them_half_as_often_and_one_process_at_each_round() -> None:
+    table, clock = FakeTable(), FakeClock()
+    processes = tree_of(table, 3)
+    tree, alone = DetailSource(table, clock=clock), DetailSource(table, clock=clock)
+    rounds = []
+    for _ in range(7):
+        rounds.append(TREE in tree.read(processes))
+        assert TREE in alone.read(processes[:1])
+        clock.s += 1.0
+    assert rounds == [True, True, False, True, False, True, False]
 
 
 def test_expensive_processes_take_turns_and_the_sums_follow_each_turn_of_all() -> None:
@@ -52,7 +65,8 @@ def test_expensive_processes_take_turns_and_the_sums_follow_each_turn_of_all() -
     processes = tree_of(table, 3)
     source = DetailSource(table, clock=clock)
     rounds = []
-    for _ in range(9):
+    for number in range(9):
+        table.grow(10, 4000 + number)
         rounds.append(source.read(processes))
         clock.s += 60.0
     assert table.asked == [10, 11, 12] * 3

@@ -52,11 +52,17 @@ class DetailSource:
         self._spent_s = self._earned_s = self._seen_s = 0.0
         self._latest: dict[ProcessId, _Turn] = {}
         self._pass_s = float("-inf")  # when the current pass over all processes began
+        self._sums: Mapping[str, Reading] = {}
+        self._rests = False
 
     def read(self, processes: Sequence[Process]) -> dict[ProcessId, Mapping[str, Reading]]:
         """`uss_bytes`, `pss_bytes` and `swap_bytes` of the processes whose turn it is, and the
-        sums over the tree once each process has been read since the last sums.
+        sums over the tree once each process has been read since the last sums. Nothing if the last
+        sums of several processes were those before: an idle tree is read half as often.
         """
+        if self._rests:
+            self._rests = False
+            return {}
         now_s = self._clock.now_s()
         identities = [process.id for process in processes]
         self._latest = {i: self._latest[i] for i in identities if i in self._latest}
@@ -78,7 +84,9 @@ class DetailSource:
         rest = [identity for identity in identities if identity not in gone]
         if rest and all(self._is_done(identity, now_s) for identity in rest):
             self._pass_s = now_s
-            found[TREE] = totals([self._latest[identity].values for identity in rest], [])
+            sums = totals([self._latest[identity].values for identity in rest], [])
+            self._rests = len(rest) > 1 and sums == self._sums
+            found[TREE] = self._sums = sums
         return found
 
     def _turn(self, identity: ProcessId) -> float:
