@@ -66,7 +66,7 @@ def test_expensive_processes_take_turns_and_the_sums_follow_each_turn_of_all() -
     source = DetailSource(table, clock=clock)
     rounds = []
     for number in range(9):
-        table.grow(10, 4000 + number)
+        table.grow(10, 4000 + 4 * number)
         rounds.append(source.read(processes))
         clock.s += 60.0
     assert table.asked == [10, 11, 12] * 3
