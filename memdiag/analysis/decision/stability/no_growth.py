@@ -109,9 +109,9 @@ def _nothing_kept(prepared: Prepared, falls: int, common: Common) -> bool:
 
 @Rule
 def immaterial(case: Case, window: Window) -> Argument | None:
-    """What moved after the first third is negligible against the level, if the last regime grows;
-    if it does not, not surely more than that. Where that is long enough to stand by itself, what
-    moved in it.
+    """What moved after the first third is negligible against the level, or, where the last regime
+    does not grow, not surely more than that. Of a last regime that is long enough to stand by
+    itself, what moved in it.
 
     Of pages that do not surely grow, at the end or as a whole, so is what a process may touch for
     the first time (`first_touch`). By blocks of four readings or more, so that a lone reading is
