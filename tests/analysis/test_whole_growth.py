@@ -12,7 +12,7 @@ from memdiag.analysis.cross_series.leak_kind import leaking
 from memdiag.analysis.cross_series.whole_growth import whole_growth
 from memdiag.analysis.decision.across.decide import decide
 from memdiag.probe.ring_format import BLOCK_BYTES
-from memdiag.values.findings import Finding, WholeGrowth
+from memdiag.values.findings import Finding, Interval, WholeGrowth
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
@@ -103,6 +103,15 @@ def test_pages_that_leak_because_of_objects_grow_by_those(malloc: float) -> None
     assert growth is not None
     assert growth.growth_per_x.value == pytest.approx(5_400 + malloc)
     assert {part.metric for part in growth.parts} >= {"python_blocks"}
+
+
+def test_pages_of_a_mapping_are_not_taken_for_the_objects_beside_them() -> None:
+    uncertain = Interval(value=163_000, low=80_000, high=246_000)
+    pages = replace(meter("rss_bytes", 163_000), growth_per_x=uncertain)
+    others = [meter("malloc_bytes", 0), meter("malloc_free_bytes", 0), meter("python_blocks", 6)]
+    growth = whole_growth([pages, *others], 0)
+    assert growth is not None
+    assert growth.growth_per_x == uncertain
 
 
 def test_objects_that_counting_the_graph_leaves_do_not_count() -> None:

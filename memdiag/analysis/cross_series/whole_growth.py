@@ -62,19 +62,21 @@ def _pace(subject: Finding, series: SeriesSet) -> float | None:
 def _parts(leak: Finding, subject: Finding, series: SeriesSet) -> list[GrowthPart]:
     """The growth of a process on the axis of the deciding series; none where that is unknown.
 
-    Of pages whose own growth is uncertain, that of malloc and of Python's blocks in them.
+    Of pages whose own growth is uncertain, that of malloc and of Python's blocks in them, if blocks
+    can be as large as the pages say.
     """
     own = {f.metric: f for f in series.findings if f.process == leak.process}
     known = [own[metric] for metric in (MALLOC, PYTHON_BLOCKS) if metric in own]
     exact = {one.metric: one for one in known if one.verdict is Verdict.LEAK}
-    by_blocks = PYTHON_BLOCKS in exact and not _is_certain(leak, series)
+    blocks = exact.get(PYTHON_BLOCKS)
+    size = None if blocks is None else _block_bytes(blocks, exact.get(MALLOC), series)
+    by_blocks = size is not None and not _is_certain(leak, series)
     counted = exact if by_blocks or leak.metric == MALLOC else {leak.metric: leak}
     found = {metric: _growth(one, subject, series) for metric, one in counted.items()}
     if PYTHON_BLOCKS in found:
         nodes = rate(own[NODES], subject, series) if NODES in own else 0.0
         objects = _less(found[PYTHON_BLOCKS], nodes or 0.0)
-        size = _block_bytes(exact[PYTHON_BLOCKS], exact.get(MALLOC), series)
-        found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size)
+        found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size or BLOCK_BYTES)
     return [
         GrowthPart(process=leak.process, metric=metric, growth_per_x=growth, share=0.0)
         for metric, growth in found.items()
@@ -97,17 +99,17 @@ def _less(blocks: Interval | None, nodes: float) -> Interval | None:
     return Interval(value=blocks.value - ours, low=blocks.low - ours, high=blocks.high - ours)
 
 
-def _block_bytes(blocks: Finding, malloc: Finding | None, series: SeriesSet) -> float:
-    """The size of the new blocks: by the pages beside what malloc leaks, if these grow as much as
-    blocks can; else what blocks have on average."""
+def _block_bytes(blocks: Finding, malloc: Finding | None, series: SeriesSet) -> float | None:
+    """The size of the new blocks: by the pages beside what malloc leaks; None if these are not
+    known, or grow as blocks cannot."""
     own = {f.metric: f for f in series.findings if f.process == blocks.process}
     known = [blocks, own.get("rss_bytes"), own.get(MALLOC_FREE)]
     new, pages, free = [None if f is None else _rate(f, blocks, series) for f in known]
     held = 0.0 if malloc is None else _rate(malloc, blocks, series)
     if held is None or pages is None or free is None or not new or new < 0:
-        return BLOCK_BYTES
+        return None
     size = (pages - held - max(free, 0.0)) / new
-    return size if SMALLEST_BYTES <= size <= LARGEST_SMALL_BYTES else BLOCK_BYTES
+    return size if SMALLEST_BYTES <= size <= LARGEST_SMALL_BYTES else None
 
 
 def _rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:

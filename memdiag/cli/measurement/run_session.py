@@ -51,7 +51,7 @@ _LOOK_S = 1.0
 _JUDGED_WITHIN_S = 30.0
 
 _NO_SNAPSHOT = (
-    "there is no snapshot of torch's GPU memory: torch used no GPU, or could not write it"
+    "there is no snapshot of torch's GPU memory: torch used no GPU, or failed to write the file"
 )
 
 

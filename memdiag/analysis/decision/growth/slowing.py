@@ -63,9 +63,10 @@ def bending(case: Case, window: Window) -> Argument | None:
         x, y = fit.binned.x[first:], fit.binned.y[first:]
         noise = max(fit.segmentation.noise, fit.floor)
         evidence = endless(x, y, noise, common.blocks)
+        if evidence < common.positive_bic:
+            return None
         early, late = _halves(fit, first, case.policy)
-        unsure = _unsure(early.error, late.error)
-        if evidence < common.positive_bic or early.slope - late.slope <= unsure:
+        if early.slope - late.slope <= _unsure(early.error, late.error):
             return None
         slowed = late.slope / early.slope if early.slope > 0 else 1.0
     if slowed >= common.slowing:
@@ -129,9 +130,10 @@ def slowing(case: Case, window: Window) -> Argument | None:
     """
     fit, common = window.fit, case.policy.common
     x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
+    if not common.fewest < len(x) < common.blocks:
+        return None
     rates = np.diff(y) / np.diff(x)
-    falling = common.fewest <= len(rates) and bool((np.diff(rates) < 0).all())
-    if len(x) >= common.blocks or not falling or rates[-1] >= common.slowing * rates[0]:
+    if not (np.diff(rates) < 0).all() or rates[-1] >= common.slowing * rates[0]:
         return None
     return Argument(
         text="its growth slows down with each reading: {early_rate} at first, {late_rate} now",
