@@ -226,7 +226,7 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     if coarse.verdict is not Verdict.LEAK:
         # (The trend that made it uncertain is this line.)
         negligible = coarse.is_stable and first.reason is Reason.UNCERTAIN_TREND
-        return coarse if first.is_stable or negligible else first
+        return coarse if negligible else first
     surely = window.fit.p_growth < case.policy.common.alpha
     if surely and (case.last_share < case.policy.common.short_share or not first.is_stable):
         return coarse
