@@ -70,6 +70,16 @@ def test_of_two_numbers_a_line_either_may_be_the_memory(
         read_log(tmp_path, lines)
 
 
+def test_steps_and_values_are_not_numbers_with_thousands(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="2 columns have no names"):
+        read_log(tmp_path, [f"{10 * at},{500 + 4 * at}" for at in range(ROWS)])
+
+
+def test_numbers_with_thousands_by_themselves_are_one_column(tmp_path: Path) -> None:
+    (series,) = read_log(tmp_path, [f"{4_000 + 37 * at:,}" for at in range(ROWS)]).series
+    assert (series.y[0], series.y[-1]) == (4000, 4000 + 37 * (ROWS - 1))
+
+
 @pytest.mark.parametrize("stride", [1, 50])
 @pytest.mark.parametrize("start", [0, 1])
 def test_behind_a_count_stands_the_memory(tmp_path: Path, stride: int, start: int) -> None:

@@ -32,8 +32,8 @@ _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message",
 _USUAL = 0.7
 # Of a mail, above the names of columns.
 _LINES_OF_PROSE = 6
-# Rows that make a table among prose.
-_ROWS_IN_PROSE = 4
+# Rows that make a table among prose, or whose evenly spaced first numbers are steps.
+_FEWEST_ROWS = 4
 # An increase belongs to the cell before it: `206638 (+10974)`.
 CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
@@ -71,7 +71,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
         lines.pop()
     filled = ((at, row) for at, row in _rows_of(lines) if row.strip() and not _comment(row))
     rows = list(islice(filled, _LINES_LOOKED_AT))
-    if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
+    numbers = [line.strip() for _, line in rows]
+    if numbers and all(map(_THOUSANDS.fullmatch, numbers)) and not _counts_evenly(numbers):
         return _single_column(rows)
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
     # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name, or all, or
@@ -83,6 +84,15 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     if found:  # perhaps with other lines between the names and the numbers
         return _in_prose(rows) or found[0]
     return _single_column(rows) or _in_prose(rows) or _before_text(rows)
+
+
+def _counts_evenly(lines: list[str]) -> bool:
+    """Return True for steps and values, `10,504` below `0,500`, which look like thousands."""
+    pairs = [line.split(",") for line in lines]
+    if len(pairs) < _FEWEST_ROWS or any(len(pair) != _COUNT_AND_VALUE for pair in pairs):
+        return False
+    gaps = {int(after) - int(before) for (before, _), (after, _) in pairwise(pairs)}
+    return len(gaps) == 1 and gaps != {0} and len({value for _, value in pairs}) > 1
 
 
 def _rows_of(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -332,7 +342,7 @@ def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
                 continue
             below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
             body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
-            if len(body) < _ROWS_IN_PROSE or 2 * len(body) < with_digits:
+            if len(body) < _FEWEST_ROWS or 2 * len(body) < with_digits:
                 continue
             if of_a_run(_with_units(header, body[0])):
                 return _named(header, at + 1, len(header), delimiter)
@@ -350,7 +360,7 @@ def _before_text(rows: list[tuple[int, str]]) -> Layout | None:
         return None
     places = [n for n, name in enumerate(header) if recognise(name).part is Part.METRIC]
     fitting = [len(row) > len(header) and all(is_number(row[n]) for n in places) for row in body]
-    if len(body) < _ROWS_IN_PROSE or sum(fitting) < _USUAL * len(body):
+    if len(body) < _FEWEST_ROWS or sum(fitting) < _USUAL * len(body):
         return None
     return _named(header[:-1], at + 1, len(header) - 1, WHITESPACE)
 
