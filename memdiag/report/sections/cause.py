@@ -70,7 +70,10 @@ _FIXES = {
         "free or close what this line gets: the library's free(), close() or release(), or a with "
         "block; if these are Python objects, look for reference cycles"
     ),
-    Fix.UNLINK: "do not refer from each object to the one before it",
+    Fix.UNLINK: (
+        "do not refer from each object to the one before it; advance all iterators of a tee() at "
+        "the same pace"
+    ),
 }
 _CYCLES = (
     "no name in the program leads to most of what grows, and gc.collect() returns memory each "
