@@ -72,3 +72,14 @@ def test_a_drop_in_two_readings_begins_one_cycle() -> None:
     y[15] += 2 * MB
     found = judge(series_of(y, role=Role.IN_USE, metric="malloc_bytes")).series[0]
     assert found.verdict in STABLE_OR_WARMUP
+
+
+def test_a_small_drop_among_big_ones_ends_no_cycle() -> None:
+    """A matrix of 6 MB that some readings see, at last with a small one that is freed before it."""
+    at = np.arange(60)
+    high = at % 8 == 4
+    high[-6:] = True
+    y = 12.25 * MB + 50.0 * at + 6.2 * MB * high
+    y[-5] += 0.25 * MB
+    found = judge(series_of(y, 5.0 * at, role=Role.IN_USE, metric="malloc_bytes"))
+    assert found.verdict in STABLE_OR_WARMUP

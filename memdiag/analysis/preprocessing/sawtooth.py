@@ -85,7 +85,7 @@ def _cycles(
     limit = max(
         policy.common.clear_noises * noise, policy.preparation.drop_share * level, of_spikes
     )
-    big = _descents(y, np.flatnonzero(np.diff(y) < -limit))
+    big = _descents(y, _alike(y, np.flatnonzero(np.diff(y) < -limit), policy.common.little))
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), peak_x=none, peaks=none)
     recur = _recur(big, len(y), policy)
@@ -104,6 +104,15 @@ def _cycles(
         few = 2 <= len(left) < policy.common.cycles
         return replace(whole, climb=climb(whole.x, whole.y, left, policy)) if few else whole
     return _on_floors(whole, starts, noise, policy, spiky=of_spikes > 0)
+
+
+def _alike(y: Floats, drops: Ints, least: float) -> Ints:
+    """The drops without those that are small beside the usual one: these end no cycle."""
+    if len(drops) < 2:
+        return drops
+    sizes = y[drops] - y[drops + 1]
+    alike: Ints = drops[sizes >= least * median(sizes)]
+    return alike
 
 
 def _descents(y: Floats, drops: Ints) -> Ints:
