@@ -106,6 +106,15 @@ def is_time_alone(text: pl.Series) -> bool:
     return bool(text.str.contains(rf"^{_TIME}$").all())
 
 
+def is_day_first(text: pl.Series) -> bool:
+    """Return True if dates such as `05/06/2025 08:00` begin with the day, as far as they show it."""
+    second = _floats(text.str.extract(_DAY_AND_MONTH, 2).cast(pl.Float64, strict=False))
+    dates = _with_day_and_month(text)
+    known = np.isfinite(dates) & np.isfinite(second)
+    months = dates[known].astype("M8[s]").astype("M8[M]").astype(int) % _LAST_MONTH + 1
+    return bool(known.any() and (months == second[known]).mean() == 1.0)
+
+
 def seconds_of(text: pl.Series) -> Floats:
     """Seconds of dates or times of day since the first of them; NaN if there is none."""
     return since_first(moments(text))

@@ -32,6 +32,7 @@ from memdiag.recording.textlog.discover_fields import (
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found, carried_on
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
+from memdiag.recording.textlog.numeric_dates import NumericDates
 from memdiag.recording.textlog.search_lines import TAGS
 from memdiag.recording.textlog.unread_sizes import (
     left_out,
@@ -91,8 +92,11 @@ def read_text(source: Source) -> Table | None:
     stated: dict[str, float] = {}
     style: NumberStyle | None = None
     days: DayLines | None = None
+    dates: NumericDates | None = None
     repeats = False
     for block in blocks(source):
+        dates = dates or NumericDates(block)
+        block = dates.with_times(block)
         style, days = style or number_style(block), days or DayLines(block)
         lines = lines_of(days.dated(style.plain(block)))
         filled += len(lines.starts)

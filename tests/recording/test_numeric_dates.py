@@ -1,0 +1,68 @@
+"""Dates in figures at the start of lines of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from logs import read_log
+
+from memdiag.values.measurements import Recording
+
+HOUR_S, DAY_S = 3600.0, 86400.0
+
+
+def _read(folder: Path, lines: list[str]) -> Recording:
+    return read_log(folder, lines)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{day:02}/05/2025 {hour:02}:00  Memory used : {mb} MB  (limit 8192 MB)  CPU 5 %",
+        "{day:02}.05.2025 {hour:02}:00 rss {mb} MB",
+        "{day:02}-05-2025, {hour:02}:00:00 rss: {mb} MB",
+        "[{day}/5/25, {hour}:00] Ann: rss {mb} MB",
+        "5/{day}/2025 {twelve}:00 {half} rss {mb} MB",
+    ],
+)
+def test_they_are_times_and_no_steps(tmp_path: Path, form: str) -> None:
+    lines = []
+    for at in range(40):
+        hour = at % 24
+        half = "PM" if hour >= 12 else "AM"
+        place = {"day": 4 + at // 24, "hour": hour, "twelve": hour % 12 or 12, "half": half}
+        lines.append(form.format(mb=1239 + 50 * at, **place))
+    (series,) = _read(tmp_path, lines).series
+    assert (series.axis.name, series.y[0]) == ("timestamp", 1239e6)
+    assert series.x.tolist() == [HOUR_S * at for at in range(40)]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{day:02}.06.2025 - {mb} MB",
+        "{day:02}/06/2025 rss {mb} MB",
+        "2025-06-{day:02}: {mb} MB",
+        "On 2025-06-{day:02} its rss was {mb} MB",
+    ],
+)
+def test_a_day_is_a_time_too(tmp_path: Path, form: str) -> None:
+    days = [1, 2, 3, 4, 5, 9, 10, 11, 13, 16, 17, 19, 24]
+    lines = [form.format(day=day, mb=900 + 7 * day) for day in days]
+    (series,) = _read(tmp_path, lines).series
+    assert series.x.tolist() == [DAY_S * (day - 1) for day in days]
+
+
+def test_figures_that_are_no_dates_stay_as_they_are(tmp_path: Path) -> None:
+    lines = [f"{at}/40/2000 loss 0.5 mem {900 + at} MB" for at in range(1, 41)]
+    (series,) = _read(tmp_path, lines).series
+    assert series.x.tolist() == list(range(1, 41))
+
+
+def test_a_word_and_wide_gaps_may_stand_between_a_date_and_its_time(tmp_path: Path) -> None:
+    forms = "{day}.6.2025 klo {hour:02}.00  {mb} MB", "{day}/6/2025     {hour}:00  {mb} MB"
+    for form in forms:
+        lines = [form.format(day=4 + at // 24, hour=at % 24, mb=900 + at) for at in range(40)]
+        (series,) = _read(tmp_path, lines).series
+        assert series.x.tolist() == [HOUR_S * at for at in range(40)]
