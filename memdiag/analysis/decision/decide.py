@@ -174,7 +174,7 @@ def _weigh(case: Case, window: Window) -> Decision:
     barred = case.first(NOT_EVIDENCE, window, Side.AGAINST_LEAK)
     if barred is not None:
         is_open = barred.verdict is Verdict.INCONCLUSIVE
-        ending = case.first(ENDING, window, Side.FOR_STABLE) if is_open else None
+        ending = case.first((*ENDING, *CYCLES), window, Side.FOR_STABLE) if is_open else None
         return _decision(window, ending or barred)
     steps = window.argument.check == windows.staircase.name
     objection = case.first(STEPS_MAY_END if steps else MAY_END, window, Side.AGAINST_LEAK)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from analysis.decision.builders import asked, every, malloc
 
+from memdiag.values.measurements import Role
 from memdiag.values.verdict import Side, Verdict
 
 
@@ -44,3 +45,15 @@ def test_the_last_of_a_curve_is_the_end_of_its_warm_up(noise: float) -> None:
     random, n = np.random.default_rng([1, 15]), np.arange(200.0)
     y = 700e6 + 200e6 * (1 - np.exp(-n / 20)) + random.uniform(0, noise, len(n))
     assert asked("first_touch", every(10, y)).verdicts[0] is Verdict.WARMUP
+
+
+def test_little_and_uneven_growth_in_use_is_no_leak() -> None:
+    """Two hundred kilobytes of garbage and small caches in 400 steps, seen 60 times; in equal
+    amounts, a leak."""
+    at = np.arange(60)
+    even = 48e6 + 3600.0 * at
+    uneven = even + np.random.default_rng(3).normal(0, 4e4, len(at))
+    found = asked("first_touch", every(7, uneven, role=Role.IN_USE, metric="malloc_bytes"))
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+    found = asked("first_touch", every(7, even, role=Role.IN_USE, metric="malloc_bytes"))
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

@@ -27,6 +27,6 @@ def test_what_fills_a_gigabyte_in_a_long_run_is_one() -> None:
 def test_what_may_be_no_more_than_healthy_jobs_keep_is_no_leak() -> None:
     """243 bytes a step, give or take half of it: a worker that loads data."""
     noise = np.random.default_rng([1, 1]).normal(0, 0.5e6, len(STEPS))
-    found = asked("negligible", malloc(3e8 + 243.0 * STEPS + noise))
+    found = asked("negligible", malloc(5e7 + 243.0 * STEPS + noise))
     assert found.sides == {Side.AGAINST_LEAK}
     assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window, rule
-from memdiag.analysis.decision.prior import is_exact
+from memdiag.analysis.decision.prior import is_exact, regular_odds
 from memdiag.analysis.parameters import number
 from memdiag.analysis.policy import NOT_EVIDENCE_ROLES, PAGES, Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
@@ -167,14 +167,16 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
     a fork exist before they are in RAM, and first use raises the pages of a process along a line as
     straight as a leak's. While a program starts, that may be any number of pages, however many
     steps it makes meanwhile: threads, arenas and compiled functions come with the time.
+
+    Memory in use that grows as little, and not by equal amounts, may be garbage and small caches.
     """
     prepared, slope = window.fit.prepared, window.trend.slope
-    rise = slope * window.span_x
-    if not _has_pages(prepared) or rise <= 0:
+    rise, most = slope * window.span_x, touched(prepared, case.policy)
+    if most == 0 or rise <= 0:
         return None
     start_s, pace_s = case.policy.common.start_s, prepared.seconds_per_x
     run_x = float(case.prepared.x[-1] - case.prepared.x[0])
-    if pace_s and run_x * pace_s < start_s:
+    if prepared.role in PAGES and pace_s and run_x * pace_s < start_s:
         return Argument(
             text="the run lasted {run_s} s, and for the first {start_s} s growth may be the start "
             "of the program: libraries, threads, compiled functions",
@@ -182,12 +184,12 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
             reason=Reason.FEW_PAGES,
             need_x=start_s / pace_s - run_x,
         )
-    most = touched(prepared, case.policy)
-    if rise >= most:
+    is_even = prepared.role not in PAGES and regular_odds(window.fit, case.policy) > 1
+    if rise >= most or is_even:
         return None
     return Argument(
         text="it rose by {rise_y}, and a program without a leak can rise by up to {most_y} as it "
-        "first uses memory that it already owns",
+        "first uses memory that it already owns, and fills small caches",
         numbers={"rise_y": rise, "most_y": most},
         reason=Reason.FEW_PAGES,
         need_x=(most - rise) / slope,
@@ -195,16 +197,13 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
 
 
 def touched(prepared: Prepared, policy: Policy) -> float:
-    """Bytes of pages that a process may touch for the first time; 0 for other metrics."""
-    if not _has_pages(prepared):
+    """Bytes by which the pages or the memory in use of a process on the host may rise without a
+    leak; 0 for other metrics."""
+    if prepared.role not in PAGES | {Role.IN_USE} or prepared.unit is not Unit.BYTES:
         return 0.0
     given: FirstTouch = first_touch.given(policy)
     share = max(given.share * prepared.level, given.least_bytes)
     return min(policy.common.touched_bytes, share)
-
-
-def _has_pages(prepared: Prepared) -> bool:
-    return prepared.role in PAGES and prepared.unit is Unit.BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
