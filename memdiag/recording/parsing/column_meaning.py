@@ -53,6 +53,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     SETTINGS,
     TOTAL_OF,
     TOTAL_PARTS,
+    TOTALS,
     USE_ENDINGS,
     USED,
     USED_MEMORY,
@@ -294,9 +295,10 @@ def _has_word(words: Sequence[str], known: frozenset[str], parts: Sequence[str])
 
 
 def _is_total(words: set[str]) -> bool:
-    if not ("total" in words or _has_part(words, TOTAL_PARTS)):
+    if words.isdisjoint(TOTALS) and not _has_part(words, TOTAL_PARTS):
         return False
-    return words == {"total"} or bool(words & TOTAL_OF) or _has_part(words, MEMORY_PARTS)
+    parts = (*MEMORY_PARTS, *MEMORY_STEMS)
+    return words <= TOTALS or bool(words & TOTAL_OF) or _has_part(words, parts)
 
 
 def _is_memory(words: set[str]) -> bool:

@@ -185,7 +185,17 @@ STORES = _words(
     "replay buffer cache queue pool store reservoir window archive bank added loaded cached stored"
     " filled buffered"
 )
-TOTAL_OF = _words("mem memory ram vram swap host system")
+# Memory in other languages.
+_MEMORY_ABROAD = _words(
+    "speicher arbeitsspeicher pamięć pamięci paměť paměti geheugen minne minnes muisti bellek"
+    " hukommelse mémoire memoria memória memorie memorii memòria память памяти памяті памет"
+    " паметта memorija memorije меморија pomnilnik pomnilnika pamäť pamäte pamäti μνήμη μνήμης"
+    " memori atmintis atminties atmiņa atmiņas mälu זיכרון הזיכרון ذاكرة الذاكرة حافظه หน่วยความจำ"
+)
+TOTALS = _words(
+    "total totale totala totaal totalt gesamt insgesamt celkem łącznie yhteensä toplam всего общая"
+)
+TOTAL_OF = _words("mem memory ram vram swap host system") | _MEMORY_ABROAD
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")
 RESERVED = _words(
@@ -195,16 +205,12 @@ RESERVED = _words(
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working swap"
     " virt virtual vms vsz vsize vmsize vmpeak"
-    " speicher arbeitsseiten озу"
-    " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
-    " mémoire memoria memória memorie memorii memòria память памяти памяті памет паметта"
-    " memorija memorije меморија pomnilnik pomnilnika pamäť pamäte pamäti μνήμη μνήμης memori"
-    " atmintis atminties atmiņa atmiņas mälu זיכרון הזיכרון ذاكرة الذاكرة حافظه หน่วยความจำ"
+    " arbeitsseiten arbeitssatz озу"
     " memusage memuse memoryusage memoryuse offheap onheap nonheap javaheap jsheap gcheap lvheap"
     " allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks malloced"
 )
-MEMORY |= RESERVED
+MEMORY |= RESERVED | _MEMORY_ABROAD
 # nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
 USED_MEMORY = "used_memory"
 NVIDIA_MEMORY = _words(f"memory.used memory.free memory.total {USED_MEMORY} used_gpu_memory")
@@ -221,7 +227,7 @@ FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
-TOTAL_PARTS = ("总", "總", "合計", "전체")
+TOTAL_PARTS = ("总", "總", "合計", "전체", "gesamtspeicher", "gesamtarbeitsspeicher")
 
 # Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (

@@ -107,7 +107,7 @@ def is_time_alone(text: pl.Series) -> bool:
 
 
 def is_day_first(text: pl.Series) -> bool:
-    """Return True if dates such as `05/06/2025 08:00` begin with the day, as far as they show it."""
+    """Return True if dates such as `05/06/2025 08:00` begin with the day, as far as they tell."""
     second = _floats(text.str.extract(_DAY_AND_MONTH, 2).cast(pl.Float64, strict=False))
     dates = _with_day_and_month(text)
     known = np.isfinite(dates) & np.isfinite(second)

@@ -16,7 +16,7 @@ from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import FillLevel, Series
 from memdiag.values.sanitize import printable
 
-_CAPACITIES = (("capacity",), ("max", "size"), ("maxsize",), ("maxlen",), ("size", "max"))
+_CAPACITIES = (("capacity",), ("cap",), ("max", "size"), ("maxsize",), ("maxlen",), ("size", "max"))
 _COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entries",))
 # Of a cache, by what it has in use.
 _TOTALS = (("total",), ("limit",), ("max",), ("maximum",), *_CAPACITIES)

@@ -1,5 +1,5 @@
 """Dates in figures at the start of lines, in the form that is read as a time: `05/06/2025 08:00`
-becomes `2025-06-05 08:00`; `05.06.2025: 1.2 GB` and `2025-06-05: 1.2 GB` get midnight as their time.
+becomes `2025-06-05 08:00`; `05.06.2025: 1.2 GB` and `2025-06-05: 1.2 GB` get midnight as the time.
 """
 
 from __future__ import annotations

@@ -96,9 +96,9 @@ def read_text(source: Source) -> Table | None:
     repeats = False
     for block in blocks(source):
         dates = dates or NumericDates(block)
-        block = dates.with_times(block)
-        style, days = style or number_style(block), days or DayLines(block)
-        lines = lines_of(days.dated(style.plain(block)))
+        text = dates.with_times(block)
+        style, days = style or number_style(text), days or DayLines(text)
+        lines = lines_of(days.dated(style.plain(text)))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
             of_memory, repeats = _each_of_memory(lines), _repeats(lines)
@@ -163,13 +163,14 @@ def _merged(collector: Collector) -> Found:
 
 
 def _have_stamps(lines: Lines, metrics: Sequence[Field]) -> bool:
-    """Return True if one of the first readings has a time in its line."""
+    """Return True if one of the first readings of each of these metrics has a time in its line."""
     looked_at = (lines.line(n).decode("utf-8", "replace") for n in range(len(lines.starts)))
-    stamped = (split_stamp(line[:LINE_LIMIT]) for line in islice(looked_at, _LOOKED_AT))
-    return any(
-        one.stamp is not None and any(field.find(one.line) is not None for field in metrics)
-        for one in stamped
-    )
+    without, with_time = set[int](), set[int]()
+    for one in map(split_stamp, (line[:LINE_LIMIT] for line in islice(looked_at, _LOOKED_AT))):
+        left = (n for n in range(len(metrics)) if n not in with_time)
+        found = {n for n in left if metrics[n].find(one.line) is not None}
+        (without if one.stamp is None else with_time).update(found)
+    return bool(with_time) and without <= with_time
 
 
 def _leading_name(lines: Lines) -> str:
