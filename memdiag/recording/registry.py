@@ -43,6 +43,7 @@ from memdiag.recording.monitors.cloudwatch_text import is_datapoints, read_datap
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.dstat import is_dstat, read_dstat
 from memdiag.recording.monitors.ganglia import is_ganglia, read_ganglia
+from memdiag.recording.monitors.gctrace import is_gctrace, read_gctrace
 from memdiag.recording.monitors.graphite import is_raw, read_raw
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
@@ -312,6 +313,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("vm_stat", sar_vmstat.is_vm_stat, sar_vmstat.read_vm_stat),
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
     _signed("statm", is_statm, read_statm),
+    _signed("gctrace", is_gctrace, read_gctrace),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
     _signed("jmap-heap", jvm_memory.is_heap, jvm_memory.read_heap),
     _signed("jmxterm", jvm_memory.is_jmxterm, jvm_memory.read_jmxterm),

@@ -332,3 +332,12 @@ def test_a_cyrillic_unit_stands_behind_the_name_of_a_column(
     (series,) = read_log(tmp_path, lines, "log.md").series
     assert series.x[:2].tolist() == [0, 3600]
     assert series.y[:2].tolist() == [700 * unit, 703 * unit]
+
+
+@pytest.mark.parametrize(
+    "total", ["Speicher gesamt (MB)", "Gesamtspeicher (MB)", "mémoire totale (MB)", "память всего"]
+)
+def test_a_constant_total_is_not_memory_in_use(tmp_path: Path, total: str) -> None:
+    rows = [f"{at};{16384};{900 + 3 * at}" for at in range(30)]
+    recording = read_log(tmp_path, [f"Zeit;{total};Arbeitssatz (MB)", *rows])
+    assert [(series.y[0], series.y[-1]) for series in recording.series] == [(900e6, 987e6)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from logs import read_log
 
@@ -66,3 +67,27 @@ def test_a_word_and_wide_gaps_may_stand_between_a_date_and_its_time(tmp_path: Pa
         lines = [form.format(day=4 + at // 24, hour=at % 24, mb=900 + at) for at in range(40)]
         (series,) = _read(tmp_path, lines).series
         assert series.x.tolist() == [HOUR_S * at for at in range(40)]
+
+
+def test_the_times_of_org_are_times(tmp_path: Path) -> None:
+    rows = [f"| [2025-03-04 Tue {9 + at:02d}:20] | {842 + 9 * at} |" for at in range(12)]
+    rows += [f"| <2025-03-05 mié {at:02d}:20> | {990 + 9 * at} |" for at in range(8)]
+    table = ["| when | rss MB |", "|------+--------|", *rows]
+    (series,) = _read(tmp_path, ["* TODO watch it", "  CLOSED: [2025-03-04 Tue]", *table]).series
+    hours = [*range(12), *range(15, 23)]
+    assert series.x[np.isfinite(series.y)].tolist() == [HOUR_S * hour for hour in hours]
+
+
+def test_a_time_above_lines_without_one_applies_to_them(tmp_path: Path) -> None:
+    """Of two metrics, one has times in its lines."""
+    lines = []
+    for at in range(30):
+        lines += [f"[1] Killer: Consuming {500 + at}.25 mb with 4 workers."] if at else []
+        lines.append(
+            f"I, [2025-02-03T09:{at:02d}:00 #23] Completed 200 OK (Allocations: {2000 + at % 3})"
+        )
+    series = {one.column: one for one in _read(tmp_path, lines).series}
+    memory = next(one for name, one in series.items() if "Consuming" in name)
+    there = np.isfinite(memory.y)
+    assert memory.x[there].tolist() == [60.0 * at for at in range(29)]
+    assert memory.y[there].tolist() == [(500.25 + at) * 1e6 for at in range(1, 30)]

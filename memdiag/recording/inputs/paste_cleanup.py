@@ -67,6 +67,10 @@ _QUOTED = 0.6
 _HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
 _HALF = re.compile(f"({'|'.join(_HALVES)}) ?([0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)".encode())
 # Of a mail as it is sent: `mem=3D812MB`, and lines that are cut behind `=`.
+# Of Emacs' Org mode: `[2025-03-04 Tue 09:20]`, `<2025-03-04 Di.>`.
+_ORG_TIME = re.compile(
+    rb"[\[<]((?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}) [^\s0-9\]>]{2,12}((?: [0-9]{1,2}:[0-9]{2})?)[\]>]"
+)
 _QUOTED_PRINTABLE = re.compile(
     rb"(?mi)^Content-Transfer-Encoding:[ \t]{0,8}quoted-printable[ \t\r]*$"
 )
@@ -104,6 +108,7 @@ def unwrapped(text: bytes) -> bytes:
     """
     text = _CONSUMED.sub(rb"\n\1 memory: \2 bytes", text) if b") consumed" in text else text
     plain = with_lists(_without_boxes(without_escapes(_decoded(text))))
+    plain = _ORG_TIME.sub(rb"\1\2", plain)
     lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]

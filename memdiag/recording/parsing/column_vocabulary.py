@@ -48,7 +48,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             "time elapsed timestamp timestamps ts datetime date clock runtime walltime uptime t at"
             " seconds relative changed datum uhrzeit zeit fecha hora heure horaire orario dato tid"
             " tidspunkt klokkeslett tijd tijdstip czas godzina čas tarih saat aika время дата час"
-            " 时间 時間 时刻 時刻 日期 日時 시간 시각 날짜 일시"
+            " 时间 時間 时刻 時刻 日期 日時 시간 시각 날짜 일시 when"
         ),
     ),
     (
