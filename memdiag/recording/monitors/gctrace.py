@@ -26,7 +26,7 @@ def is_gctrace(source: Source) -> bool:
 
 
 def read_gctrace(source: Source) -> Table:
-    """What is allocated on the heap after each collection, over the seconds since the program's start."""
+    """The allocated heap after each collection, over the seconds since the program's start."""
     rows = list(_collections(all_lines(source)))
     names = {"time (s)": pl.Float64, "heap allocated (bytes)": pl.Int64}
     return Table.of(pl.DataFrame(rows, schema=names, orient="row"))
