@@ -122,3 +122,16 @@ def test_a_cache_below_its_limit_is_no_leak_but_a_pool_may_be(tmp_path: Path) ->
 
     assert said("ram_cache") is Verdict.INCONCLUSIVE
     assert said("ram_arena") is Verdict.LEAK
+
+
+@pytest.mark.parametrize(("most", "levels"), [(4 << 30, ["used_memory"]), (0, [])])
+def test_a_server_that_drops_entries_fills_up_to_its_limit(
+    tmp_path: Path, most: int, levels: list[str]
+) -> None:
+    """Redis, with and without a limit."""
+    lines = []
+    for at in range(30):
+        lines += [f"# 2025-05-15 12:{at:02d}:00", f"used_memory:{(300 + 70 * at) << 20}"]
+        lines += [f"maxmemory:{most}", "maxmemory_policy:allkeys-lru", ""]
+    recording = read_log(tmp_path, lines)
+    assert [level.name for level in recording.fill_levels] == levels

@@ -22,6 +22,8 @@ _COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entri
 _TOTALS = (("total",), ("limit",), ("max",), ("maximum",), *_CAPACITIES)
 _IN_USE = (("used",), ("usage",), ("in", "use"), ("size",))
 _CACHE = "cache"
+# Redis and memcached drop entries once these are reached; 0 is no limit.
+_OF_SERVERS = {"maxmemory": "used_memory", "limit_maxbytes": "bytes"}
 _COLUMNS_AT_MOST = 1000
 
 
@@ -63,6 +65,8 @@ def _beside(table: Table) -> Iterator[tuple[int, float]]:
             for one in _IN_USE
             if _CACHE in owner
         ]
+        used = _OF_SERVERS.get(table.names[at])
+        counts += [table.names.index(used)] if used in table.names else []
         count = next((n for n in counts if n is not None), None)
         if count is None:
             continue
