@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from logs import read_log
 
-from memdiag.values.measurements import Recording
-
 HOUR_S, DAY_S = 3600.0, 86400.0
-
-
-def _read(folder: Path, lines: list[str]) -> Recording:
-    return read_log(folder, lines)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +19,7 @@ def _read(folder: Path, lines: list[str]) -> Recording:
         "{day:02}-05-2025, {hour:02}:00:00 rss: {mb} MB",
         "[{day}/5/25, {hour}:00] Ann: rss {mb} MB",
         "5/{day}/2025 {twelve}:00 {half} rss {mb} MB",
+        "25/05/{day:02} {hour:02}:00:00 INFO BlockManager: rss {mb} MB",
     ],
 )
 def test_they_are_times_and_no_steps(tmp_path: Path, form: str) -> None:
@@ -34,7 +29,7 @@ def test_they_are_times_and_no_steps(tmp_path: Path, form: str) -> None:
         half = "PM" if hour >= 12 else "AM"
         place = {"day": 4 + at // 24, "hour": hour, "twelve": hour % 12 or 12, "half": half}
         lines.append(form.format(mb=1239 + 50 * at, **place))
-    (series,) = _read(tmp_path, lines).series
+    (series,) = read_log(tmp_path, lines).series
     assert (series.axis.name, series.y[0]) == ("timestamp", 1239e6)
     assert series.x.tolist() == [HOUR_S * at for at in range(40)]
 
@@ -51,13 +46,13 @@ def test_they_are_times_and_no_steps(tmp_path: Path, form: str) -> None:
 def test_a_day_is_a_time_too(tmp_path: Path, form: str) -> None:
     days = [1, 2, 3, 4, 5, 9, 10, 11, 13, 16, 17, 19, 24]
     lines = [form.format(day=day, mb=900 + 7 * day) for day in days]
-    (series,) = _read(tmp_path, lines).series
+    (series,) = read_log(tmp_path, lines).series
     assert series.x.tolist() == [DAY_S * (day - 1) for day in days]
 
 
 def test_figures_that_are_no_dates_stay_as_they_are(tmp_path: Path) -> None:
     lines = [f"{at}/40/2000 loss 0.5 mem {900 + at} MB" for at in range(1, 41)]
-    (series,) = _read(tmp_path, lines).series
+    (series,) = read_log(tmp_path, lines).series
     assert series.x.tolist() == list(range(1, 41))
 
 
@@ -65,7 +60,7 @@ def test_a_word_and_wide_gaps_may_stand_between_a_date_and_its_time(tmp_path: Pa
     forms = "{day}.6.2025 klo {hour:02}.00  {mb} MB", "{day}/6/2025     {hour}:00  {mb} MB"
     for form in forms:
         lines = [form.format(day=4 + at // 24, hour=at % 24, mb=900 + at) for at in range(40)]
-        (series,) = _read(tmp_path, lines).series
+        (series,) = read_log(tmp_path, lines).series
         assert series.x.tolist() == [HOUR_S * at for at in range(40)]
 
 
@@ -73,7 +68,7 @@ def test_the_times_of_org_are_times(tmp_path: Path) -> None:
     rows = [f"| [2025-03-04 Tue {9 + at:02d}:20] | {842 + 9 * at} |" for at in range(12)]
     rows += [f"| <2025-03-05 mié {at:02d}:20> | {990 + 9 * at} |" for at in range(8)]
     table = ["| when | rss MB |", "|------+--------|", *rows]
-    (series,) = _read(tmp_path, ["* TODO watch it", "  CLOSED: [2025-03-04 Tue]", *table]).series
+    (series,) = read_log(tmp_path, ["* TODO watch it", "  CLOSED: [2025-03-04 Tue]", *table]).series
     hours = [*range(12), *range(15, 23)]
     assert series.x[np.isfinite(series.y)].tolist() == [HOUR_S * hour for hour in hours]
 
@@ -86,7 +81,7 @@ def test_a_time_above_lines_without_one_applies_to_them(tmp_path: Path) -> None:
         lines.append(
             f"I, [2025-02-03T09:{at:02d}:00 #23] Completed 200 OK (Allocations: {2000 + at % 3})"
         )
-    series = {one.column: one for one in _read(tmp_path, lines).series}
+    series = {one.column: one for one in read_log(tmp_path, lines).series}
     memory = next(one for name, one in series.items() if "Consuming" in name)
     there = np.isfinite(memory.y)
     assert memory.x[there].tolist() == [60.0 * at for at in range(29)]

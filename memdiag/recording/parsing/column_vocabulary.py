@@ -227,6 +227,7 @@ FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
+# The same for totals, and German compounds.
 TOTAL_PARTS = ("总", "總", "合計", "전체", "gesamtspeicher", "gesamtarbeitsspeicher")
 
 # Counts: the noun decides, whatever the other words are.

@@ -106,13 +106,12 @@ def is_time_alone(text: pl.Series) -> bool:
     return bool(text.str.contains(rf"^{_TIME}$").all())
 
 
-def is_day_first(text: pl.Series) -> bool:
-    """Return True if dates such as `05/06/2025 08:00` begin with the day, as far as they tell."""
-    second = _floats(text.str.extract(_DAY_AND_MONTH, 2).cast(pl.Float64, strict=False))
-    dates = _with_day_and_month(text)
-    known = np.isfinite(dates) & np.isfinite(second)
-    months = dates[known].astype("M8[s]").astype("M8[M]").astype(int) % _LAST_MONTH + 1
-    return bool(known.any() and (months == second[known]).mean() == 1.0)
+def date_order(text: pl.Series) -> str:
+    """The order of day, month and year in dates such as `05/06/2025`, as far as they show it:
+    "dmy", "mdy" or, only for years of two digits, "ymd"; "" if there are no such dates.
+    """
+    ways = _by_order(text)
+    return min(ways, key=lambda order: _disorder(ways[order]), default="")
 
 
 def seconds_of(text: pl.Series) -> Floats:
@@ -202,19 +201,26 @@ def _clock_of(groups: pl.DataFrame) -> Floats:
 
 def _with_day_and_month(text: pl.Series) -> Floats:
     """Seconds since 1970 of dates that begin with the day or the month."""
+    return min(_by_order(text).values(), key=_disorder, default=np.full(len(text), np.nan))
+
+
+def _by_order(text: pl.Series) -> dict[str, Floats]:
+    """The same in each order that they may have, the preferred one first."""
     pattern = rf"{_DAY_AND_MONTH}(?:[ ,T]+{_TIME}{_ZONE})?$"
     groups = text.str.extract_groups(pattern).struct.unnest()
     parts = groups.get_columns()[:3]
     first, second, year = (_floats(part.cast(pl.Float64, strict=False)) for part in parts)
     clock = _clock_of(groups.select(groups.columns[3:]))
     if not np.isfinite(year).any():
-        return year
+        return {}
     is_short = bool((year < _CENTURY).any())
-    ways = [(first, second, year), (second, first, year)]  # (day, month, year)
-    ways += [(year, second, first)] if is_short else []
-    dates = [_days(_whole(year), month, day) * _DAY_S + clock for day, month, year in ways]
+    ways = {"dmy": (first, second, year), "mdy": (second, first, year)}  # day, month, year
+    ways |= {"ymd": (year, second, first)} if is_short else {}
     separator = "." in (text.drop_nulls().filter(np.isfinite(year)).first() or "")[:3]
-    return min(dates[:: 1 if separator else -1], key=_disorder)
+    return {
+        order: _days(_whole(year), month, day) * _DAY_S + clock
+        for order, (day, month, year) in list(ways.items())[:: 1 if separator else -1]
+    }
 
 
 def _whole(year: Floats) -> Floats:

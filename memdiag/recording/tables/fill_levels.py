@@ -22,7 +22,7 @@ _COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entri
 _TOTALS = (("total",), ("limit",), ("max",), ("maximum",), *_CAPACITIES)
 _IN_USE = (("used",), ("usage",), ("in", "use"), ("size",))
 _CACHE = "cache"
-# Redis and memcached drop entries once these are reached; 0 is no limit.
+# The most that Redis and memcached use for their entries; 0 means no limit.
 _OF_SERVERS = {"maxmemory": "used_memory", "limit_maxbytes": "bytes"}
 _COLUMNS_AT_MOST = 1000
 

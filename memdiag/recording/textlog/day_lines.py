@@ -53,9 +53,13 @@ class DayLines:
             return found[0]
         if not self._last:
             return found[0]
-        hour = int(found["hour"])
-        hour = hour % 12 + 12 * (found["half"] in b"Pp") if found["half"] else hour
+        hour = hour_of_day(found["hour"], found["half"])
         return found["before"] + self._last + b" %02d" % hour + found["rest"]
+
+
+def hour_of_day(hour: bytes, half: bytes | None) -> int:
+    """The hour, 0 to 23, of one that `a` or `p` may stand behind."""
+    return int(hour) % 12 + 12 * (half in b"Pp") if half else int(hour)
 
 
 def _day(found: re.Match[bytes]) -> bytes:

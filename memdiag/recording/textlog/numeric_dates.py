@@ -8,16 +8,17 @@ import datetime
 import re
 
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.parsing.timestamps import is_day_first
+from memdiag.recording.parsing.timestamps import date_order
+from memdiag.recording.textlog.day_lines import hour_of_day
 
 _LOOKED_AT = 1 << 17
 _AT_LEAST = 2
-_CENTURY = "20"
+_CENTURY, _FIRST_YEAR = 100, 2000
 _DATE = re.compile(
     rb"(?m)^(?P<before>[^\n0-9]{0,24}?)(?<![\w.,/-])"
     rb"(?:(?P<iso>(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2})"
-    rb"|(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second>[0-9]{1,2})(?P=mark)"
-    rb"(?P<year>(?:19|20)?[0-9]{2}))(?![\w.-])"
+    rb"|(?P<figures>(?P<first>[0-9]{1,2})(?P<mark>[-/.])(?P<second>[0-9]{1,2})(?P=mark)"
+    rb"(?P<third>(?:19|20)?[0-9]{2})))(?![\w.-])"
     rb"(?P<time>,?[ \t]{1,12}(?:(?:[^\s0-9]{1,6}[ ])?(?P<hour>[0-9]{1,2})[:h]"
     rb"|klo[ ](?P<hour_behind_klo>[0-9]{1,2})\.)(?P<minutes>[0-9]{2}(?::[0-9]{2})?)"
     rb"(?:[ ]?(?P<half>[AaPp])[Mm]\b)?(?![\w:]))?"
@@ -28,13 +29,14 @@ _TEXT_BEHIND = re.compile(rb"[^\n\w]{0,8}\w")
 class NumericDates:
     """Writes such dates with the year first.
 
-    block: the first of the log, which shows whether the day or the month comes first.
+    block: the first of the log, which shows the order of day, month and a year of two digits.
     """
 
     def __init__(self, block: bytes) -> None:
-        dates = [_date(one) for one in _DATE.finditer(block[:_LOOKED_AT]) if _is_read(one)]
-        self._is_used = len(dates) >= _AT_LEAST
-        self._day_first = self._is_used and is_day_first(pl.Series(dates, dtype=pl.String))
+        found = [one for one in _DATE.finditer(block[:_LOOKED_AT]) if _is_read(one)]
+        self._is_used = len(found) >= _AT_LEAST
+        dates = [one["figures"].decode() for one in found if one["figures"]]
+        self._order = date_order(pl.Series(dates)) if dates else ""
 
     def with_times(self, block: bytes) -> bytes:
         """The next block with dates and times of day as ISO 8601 has them."""
@@ -44,20 +46,21 @@ class NumericDates:
         date = self._iso(found) if _is_read(found) else None
         if date is None:
             return found[0]
-        hour = int(found["hour"] or found["hour_behind_klo"] or 0)
-        hour = hour % 12 + 12 * (found["half"] in b"Pp") if found["half"] else hour
+        hour = hour_of_day(found["hour"] or found["hour_behind_klo"] or b"0", found["half"])
         time = b" %02d:" % hour + (found["minutes"] or b"00")
         return found["before"] + date.encode() + time
 
     def _iso(self, found: re.Match[bytes]) -> str | None:
-        """The date with the year first, None if there is no such day."""
+        """The date with the year first, None if the calendar does not have it."""
         if found["iso"]:
             return found["iso"].decode()
-        day, month = int(found["first"]), int(found["second"])
-        if not self._day_first:
-            day, month = month, day
+        figures = map(int, found.group("first", "second", "third"))
+        part = dict(zip(self._order, figures, strict=False))
+        if not part:
+            return None
+        year = part["y"] + _FIRST_YEAR * (part["y"] < _CENTURY)
         try:
-            return datetime.date(int(_year(found)), month, day).isoformat()
+            return datetime.date(year, part["m"], part["d"]).isoformat()
         except ValueError:
             return None
 
@@ -67,17 +70,4 @@ def _is_read(found: re.Match[bytes]) -> bool:
     if found["time"]:
         return not found["iso"]
     has_text = _TEXT_BEHIND.match(found.string, found.end()) is not None
-    return has_text and (found["iso"] is not None or len(found["year"]) > len("25"))
-
-
-def _date(found: re.Match[bytes]) -> str:
-    """The date as it was written, for a guess of what it begins with."""
-    if found["iso"]:
-        return found["iso"].decode()
-    first, second = found["first"].decode(), found["second"].decode()
-    return f"{first}/{second}/{_year(found)}"
-
-
-def _year(found: re.Match[bytes]) -> str:
-    year = found["year"].decode()
-    return year if len(year) > len("25") else f"{_CENTURY}{year}"
+    return has_text and (found["iso"] is not None or int(found["third"]) >= _CENTURY)

@@ -166,10 +166,12 @@ def _have_stamps(lines: Lines, metrics: Sequence[Field]) -> bool:
     """Return True if one of the first readings of each of these metrics has a time in its line."""
     looked_at = (lines.line(n).decode("utf-8", "replace") for n in range(len(lines.starts)))
     without, with_time = set[int](), set[int]()
-    for one in map(split_stamp, (line[:LINE_LIMIT] for line in islice(looked_at, _LOOKED_AT))):
-        left = (n for n in range(len(metrics)) if n not in with_time)
-        found = {n for n in left if metrics[n].find(one.line) is not None}
+    for line in islice(looked_at, _LOOKED_AT):
+        one = split_stamp(line[:LINE_LIMIT])
+        found = (n for n, field in enumerate(metrics) if field.find(one.line) is not None)
         (without if one.stamp is None else with_time).update(found)
+        if len(with_time) == len(metrics):
+            return True
     return bool(with_time) and without <= with_time
 
 

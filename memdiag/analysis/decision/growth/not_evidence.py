@@ -184,8 +184,9 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
             reason=Reason.FEW_PAGES,
             need_x=start_s / pace_s - run_x,
         )
-    is_even = prepared.role not in PAGES and regular_odds(window.fit, case.policy) > 1
-    if rise >= most or is_even:
+    if rise >= most:
+        return None
+    if prepared.role not in PAGES and regular_odds(window.fit, case.policy) > 1:
         return None
     return Argument(
         text="it rose by {rise_y}, and a program without a leak can rise by up to {most_y} as it "
