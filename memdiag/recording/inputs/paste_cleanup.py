@@ -16,10 +16,10 @@ _FENCE = re.compile(
     rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
     rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
 )
-# The types of a tibble's columns, below their names, and its size above.
-_TIBBLE = re.compile(
+# The types of a tibble's columns, below their names, and its size above; the size of pandas' frames.
+_FRAME = re.compile(
     rb"\s*(?:<(?:chr|dbl|int|num|lgl|fct|fctr|ord|date|dttm|time|drtn|list|cplx|raw)>\s*)+"
-    rb"|\s*# A tibble: .*"
+    rb"|\s*# A tibble: .*|\s*\[[0-9]+ rows x [0-9]+ columns\]\s*"
 )
 # Julia's data frames: ` Row │ iter  rss_MiB`, the types below the names, and `  1 │   10   1140.9`.
 _BAR = rb"(?:\||\xe2\x94\x82)"
@@ -66,11 +66,11 @@ _QUOTED = 0.6
 # The half of the day before the time, in Chinese, Japanese and Korean.
 _HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
 _HALF = re.compile(f"({'|'.join(_HALVES)}) ?([0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)".encode())
-# Of a mail as it is sent: `mem=3D812MB`, and lines that are cut behind `=`.
 # Of Emacs' Org mode: `[2025-03-04 Tue 09:20]`, `<2025-03-04 Di.>`.
 _ORG_TIME = re.compile(
     rb"[\[<]((?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}) [^\s0-9\]>]{2,12}((?: [0-9]{1,2}:[0-9]{2})?)[\]>]"
 )
+# Of a mail as it is sent: `mem=3D812MB`, and lines that are cut behind `=`.
 _QUOTED_PRINTABLE = re.compile(
     rb"(?mi)^Content-Transfer-Encoding:[ \t]{0,8}quoted-printable[ \t\r]*$"
 )
@@ -193,7 +193,7 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 def _is_wrapping(line: bytes) -> bool:
-    matches = _FENCE.fullmatch(line) or _TIBBLE.fullmatch(line) or _DOTS.fullmatch(line)
+    matches = _FENCE.fullmatch(line) or _FRAME.fullmatch(line) or _DOTS.fullmatch(line)
     matches = matches or _PROMPT.match(line)
     return matches is not None
 

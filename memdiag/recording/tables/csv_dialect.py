@@ -14,6 +14,7 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.moments import axis_of
 from memdiag.recording.tables.cells_of_lines import (
     are_sentences,
+    is_moment,
     is_number,
     is_prose_above_names,
     of_a_run,
@@ -21,8 +22,9 @@ from memdiag.recording.tables.cells_of_lines import (
 )
 from memdiag.recording.tables.dated_sections import is_date
 
-WHITESPACE, WIDE = " ", "  "
-_DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
+WHITESPACE, WIDE, MOMENTS = " ", "  ", " T"
+_DELIMITERS = (",", "\t", ";", "|", WHITESPACE, MOMENTS)
+_BLANKS_BETWEEN = (WHITESPACE, MOMENTS)
 _LINES_LOOKED_AT = 60
 # Characters of a row with a text in quotes. Heuristic.
 _LONGEST_ROW = 1 << 16
@@ -35,7 +37,12 @@ _LINES_OF_PROSE = 6
 # Rows that make a table among prose, or whose evenly spaced first numbers are steps.
 _FEWEST_ROWS = 4
 # An increase belongs to the cell before it: `206638 (+10974)`.
-CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
+_BLANK_END = r"[ \t]+(?![ \t]|\([+-])"
+CELL_END = {
+    WHITESPACE: _BLANK_END,
+    WIDE: r"[ \t]{2,}",
+    MOMENTS: rf"(?:(?<!-[0-9]{{2}}-[0-9]{{2}})|(?! [0-9]{{2}}:[0-9]{{2}})){_BLANK_END}",
+}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
 _SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
 _CELL_ENDS = re.compile(r"[,;|\s]+")
@@ -48,7 +55,8 @@ _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 class Layout:
     """Where the columns are.
 
-    delimiter: one character; `WHITESPACE` means any run of blanks, `WIDE` of more than one.
+    delimiter: one character; `WHITESPACE` means any run of blanks, `WIDE` of more than one, and
+      `MOMENTS` any that is not between a date and its time.
     names: of the columns, () if the table has no header.
     skip_lines: lines before the first row.
     columns: number of columns of the rows.
@@ -82,7 +90,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     if (layout := next(of_runs, next(iter(named), None))) is not None:
         return layout
     if found:  # perhaps with other lines between the names and the numbers
-        return _in_prose(rows) or found[0]
+        of_moments = (layout for layout in found if layout.delimiter == MOMENTS and layout.names)
+        return _in_prose(rows) or next(of_moments, found[0])
     return _single_column(rows) or _in_prose(rows) or _before_text(rows)
 
 
@@ -167,7 +176,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     above = _pairs_above([cells[n][1] for n in alike])
     first = alike[above or _lines_of_prose([cells[n][1] for n in alike[:_LINES_OF_PROSE]])]
     first += _padded([row for _, row in cells[first:]])
-    if delimiter == WHITESPACE and first:
+    if delimiter in _BLANKS_BETWEEN and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
         if len(spread) == width and not any(map(is_number, spread)):
             first -= 1
@@ -185,22 +194,25 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
     names = _completed(header, body) if len(header) < width else header
-    if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
+    if delimiter in _BLANKS_BETWEEN and not _is_spaced_table(header, names, body):
         return None
+    below = cells[first + 1][1] if delimiter in _BLANKS_BETWEEN else []
+    if names[0] == "" and len(below) == 1 and not is_number(below[0]):  # pandas' name of the index
+        names, first = [*below, *names[1:]], first + 1
     return _named(names, cells[first][0] + 1, width, delimiter)
 
 
 def _cells(rows: list[tuple[int, str]], delimiter: str) -> list[tuple[int, list[str]]]:
     """The cells of the rows, without the dates between the tables of a loop."""
     cells = [(at, split_line(line, delimiter)) for at, line in rows]
-    if delimiter == WHITESPACE:
+    if delimiter in _BLANKS_BETWEEN:
         return cells
     return [(at, row) for at, row in cells if len(row) > 1 or not is_date(row[0])]
 
 
 def _without_mark(row: list[str], width: int, delimiter: str) -> list[str]:
     """The names behind the mark of a comment, `# step loss rss_MiB`; another row as it is."""
-    is_mark = delimiter == WHITESPACE and row[0] == "#" and len(row) == width + 1
+    is_mark = delimiter in _BLANKS_BETWEEN and row[0] == "#" and len(row) == width + 1
     return row[1:] if is_mark else row
 
 
@@ -282,7 +294,11 @@ def _below_groups(above: list[str], below: list[str]) -> list[str]:
 
 
 def _counts(rows: list[list[str]]) -> bool:
-    """Return True if the first cells are row numbers, which pandas prints without a name."""
+    """Return True if the first cells are row numbers or dates with times, which pandas prints
+    without a name.
+    """
+    if all(" " in row[0] and is_moment(row[0]) for row in rows):
+        return True
     numbers = [int(row[0]) for row in rows if row[0].isdecimal()]
     return len(numbers) * 2 > len(rows) and all(a < b for a, b in pairwise(numbers))
 
@@ -290,7 +306,7 @@ def _counts(rows: list[list[str]]) -> bool:
 _BLANKS = re.compile(r"\s{2,}")
 # What Windows calls the column of times, with the time zone: "(PDH-CSV 4.0) (UTC)(0)".
 _PDH = ("(PDH-CSV", "(PDH-TSV")
-_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|.*\(\)|[^\w%#]+")
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|.*\(\)|(?!\.{3}$)[^\w%#]+")
 
 
 def _are_names(header: list[str]) -> bool:
@@ -313,7 +329,7 @@ def _headerless(
     """The layout of rows of only numbers. With blanks as delimiter all cells must be numbers."""
     alike = [row for _, row in cells if len(row) == width]
     numbers = [all(is_number(cell) or not cell for cell in row) for row in alike]
-    if delimiter == WHITESPACE and not all(numbers):
+    if delimiter in _BLANKS_BETWEEN and not all(numbers):
         return None
     if not _mostly_numbers(alike, width):
         return None
