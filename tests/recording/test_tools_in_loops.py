@@ -286,3 +286,18 @@ def test_one_list_of_tasks_is_no_loop(tmp_path: Path) -> None:
     row = "job{}.exe                    {} Console                    1    300,412 K"
     with pytest.raises(ReadError):
         read_log(tmp_path, [row.format(n, 4000 + n) for n in range(12)])
+
+
+def test_rows_of_cgtop_need_no_header(tmp_path: Path) -> None:
+    lines = []
+    for n in range(N):
+        lines += [
+            f"/                                  424   {n}.7     6.2G        -    10.2K",
+            "init.scope                           1      -        -        -        -",
+            f"system.slice/db@16-main.service     42   10.4   {700 + n}.5M        -        -",
+            "user.slice/user-1000.slice          62    1.1   512.0K        -        -",
+            "",
+        ]
+    found = {one.process: one.y.tolist() for one in read_log(tmp_path, lines).series}
+    assert set(found) == {"/", "system.slice/db@16-main.service", "user.slice/user-1000.slice"}
+    assert found["system.slice/db@16-main.service"] == [(700.5 + n) * MIB for n in range(N)]

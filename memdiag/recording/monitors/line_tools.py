@@ -25,9 +25,15 @@ _Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
 _DOCKER_ROW = (  # `3f2a9c1b7d4e   train   101.2%   1.211GiB / 62.7GiB   1.93%   1.2kB / 0B`
     r"^\s*[0-9a-f]{12,64}\s+\S+\s+[0-9.]+%\s+[0-9.]+[KMGT]?i?B / [0-9.]+[KMGT]?i?B\s+[0-9.]+%\s"
 )
+# `systemd-cgtop -b` into a file, which has no header: `system.slice   183   23.6     2.4G   -   -`.
+_CGTOP_ROW = (
+    r"^(?:/|/?(?:\S+/)?[\w.@:\\-]+\.(?:slice|service|scope)(?:/\S+)?)\s+(?:[0-9]+|-)\s+(?:[0-9.]+|-)"
+    r"\s+[0-9.]+[BKMGT](?:\s+(?:[0-9.]+[BKMGT]?|-)){2}\s*$"
+)
 _CONTAINERS: _Lines = (
     (
         _DOCKER_ROW,
+        _CGTOP_ROW,
         r"\bMEM USAGE / LIMIT\b",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
         r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
@@ -189,7 +195,7 @@ def _reader(
 ) -> tuple[Callable[[Source], bool], Callable[[Source], Table | None]]:
     """The sniffer and the reader of a tool in a loop.
 
-    behind_letter: completes units of a single letter, `1.2G`.
+    behind_letter: completes units of a single letter, `1.2G` (of containers, in systemd-cgtop).
     rows_at_least: with fewer, other lines may have the readings.
     """
     patterns = {re.compile(pattern): names for pattern, names in tool[1].items()}
@@ -211,7 +217,7 @@ def _reader(
 
 
 LINE_TOOLS = {
-    "containers": _reader(_CONTAINERS),
+    "containers": _reader(_CONTAINERS, "iB"),
     "kubectl": _reader(_KUBECTL),
     "systemctl": _reader(_SYSTEMCTL, "iB", rows_at_least=4),
     "gpustat": _reader(_GPUSTAT),
