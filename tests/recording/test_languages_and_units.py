@@ -335,9 +335,31 @@ def test_a_cyrillic_unit_stands_behind_the_name_of_a_column(
 
 
 @pytest.mark.parametrize(
-    "total", ["Speicher gesamt (MB)", "Gesamtspeicher (MB)", "mémoire totale (MB)", "память всего"]
+    "total",
+    [
+        "Speicher gesamt (MB)",
+        "Gesamtspeicher (MB)",
+        "mémoire totale (MB)",
+        "память всего",
+        "Samlet hukommelse (MB)",
+        "összes memória (MB)",
+        "celková paměť (MB)",
+        "Pamięć całkowita (MB)",
+        "Ukupno memorija (MB)",
+        "Συνολική μνήμη (MB)",
+        "всього памяті (MB)",
+    ],
 )
 def test_a_constant_total_is_not_memory_in_use(tmp_path: Path, total: str) -> None:
     rows = [f"{at};{16384};{900 + 3 * at}" for at in range(30)]
     recording = read_log(tmp_path, [f"Zeit;{total};Arbeitssatz (MB)", *rows])
     assert [(series.y[0], series.y[-1]) for series in recording.series] == [(900e6, 987e6)]
+
+
+@pytest.mark.parametrize("name", ["Werkset (MB)", "Munkakészlet (MB)"])
+def test_the_working_set_of_windows_is_memory_beside_other_memory(
+    tmp_path: Path, name: str
+) -> None:
+    rows = [f"{at};{900 + 3 * at};{700 + at}" for at in range(30)]
+    recording = read_log(tmp_path, [f"time;{name};RSS (MB)", *rows])
+    assert [series.column for series in recording.series] == [name, "RSS (MB)"]

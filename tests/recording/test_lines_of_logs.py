@@ -11,7 +11,7 @@ import pytest
 from logs import read_log, series_of
 
 from memdiag.errors import ReadError
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Unit
 
 N = 12
 
@@ -226,3 +226,16 @@ def test_a_number_with_a_unit_of_its_own_has_not_that_of_another(tmp_path: Path)
     lines = [f"16:{n:02}:01  WS(MB) 2,31{n % 7}.5  CPU(s) {12 + 29 * n}.0" for n in range(20)]
     with pytest.raises(ReadError):
         read_log(tmp_path, lines)
+
+
+@pytest.mark.parametrize("verb", ["occupies", "occupying", "holding", "Utilizing", "consume"])
+def test_a_size_behind_a_verb_of_use_is_memory_beside_counts(tmp_path: Path, verb: str) -> None:
+    lines = []
+    for n in range(30):
+        lines += [
+            f"2025-03-01 10:{n:02d}:00 done in {20 + n % 7}ms allocations: {4000 + n % 5 * 900}",
+            f"2025-03-01 10:{n:02d}:10 watchdog: {verb} {500 + n}.5 MB",
+        ]
+    found = {one.unit: one for one in read_log(tmp_path, lines).series}
+    memory = found[Unit.BYTES]
+    assert memory.y[np.isfinite(memory.y)].tolist() == [(500.5 + n) * 1e6 for n in range(30)]

@@ -194,6 +194,9 @@ _MEMORY_ABROAD = _words(
 )
 TOTALS = _words(
     "total totale totala totaal totalt gesamt insgesamt celkem łącznie yhteensä toplam всего общая"
+    " totales totali totais totaux samlet samlede összes összesen celková celkový celkovo"
+    " całkowita łączna razem общий всього загальна общо ukupno ukupna укупно skupaj skupna σύνολο"
+    " συνολική kopā kopējā kokku إجمالي ทั้งหมด"
 )
 TOTAL_OF = _words("mem memory ram vram swap host system") | _MEMORY_ABROAD
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
@@ -205,7 +208,7 @@ RESERVED = _words(
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working swap"
     " virt virtual vms vsz vsize vmsize vmpeak"
-    " arbeitsseiten arbeitssatz озу"
+    " arbeitsseiten arbeitssatz werkset munkakészlet озу"
     " memusage memuse memoryusage memoryuse offheap onheap nonheap javaheap jsheap gcheap lvheap"
     " allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks malloced"
@@ -269,7 +272,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
 # Words of an amount at a moment, beside a size.
 IN_USE = _words(
     "used use uses using usage consumed current now peak consumes consuming consumption occupied"
-    " footprint resident held"
+    " footprint resident held consume occupies occupying utilizing holds holding"
 )
 # What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
 HOLDERS = (
