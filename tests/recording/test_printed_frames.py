@@ -50,3 +50,12 @@ def test_a_date_and_a_time_below_two_names_stay_two_columns(tmp_path: Path) -> N
     series = read_log(tmp_path, ["date time rss_mb cpu", *rows]).series[0]
     assert series.x.tolist() == [HOUR_S * at for at in range(N)]
     assert series.y.tolist() == [(500 + 7 * at) * 1e6 for at in range(N)]
+
+
+def test_a_title_of_as_many_words_as_there_are_columns_is_no_header(tmp_path: Path) -> None:
+    rows = [
+        f"{time}\t{1711929600 + 3600 * at}\t{9_000_000_000 - at}"
+        for at, time in enumerate(_times())
+    ]
+    (series,) = read_log(tmp_path, ["node-02: Available memory", *rows]).series
+    assert series.column == "Available memory"

@@ -16,7 +16,8 @@ _FENCE = re.compile(
     rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
     rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
 )
-# The types of a tibble's columns, below their names, and its size above; the size of pandas' frames.
+# The types of a tibble's columns, below their names, and its size above; the size of a frame in
+# pandas.
 _FRAME = re.compile(
     rb"\s*(?:<(?:chr|dbl|int|num|lgl|fct|fctr|ord|date|dttm|time|drtn|list|cplx|raw)>\s*)+"
     rb"|\s*# A tibble: .*|\s*\[[0-9]+ rows x [0-9]+ columns\]\s*"

@@ -191,15 +191,26 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         body = body[1:]
     if not body or not _mostly_numbers(body, width) or are_sentences(header, body, delimiter):
         return None
-    if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
-        return None
     names = _completed(header, body) if len(header) < width else header
-    if delimiter in _BLANKS_BETWEEN and not _is_spaced_table(header, names, body):
+    if delimiter not in _BLANKS_BETWEEN:
+        is_markdown = delimiter == "|" and _is_rule(body[0])  # that is not a series
+        return None if is_markdown else _named(names, cells[first][0] + 1, width, delimiter)
+    if not _is_spaced_table(header, names, body) or (delimiter == MOMENTS and _is_title(names)):
         return None
-    below = cells[first + 1][1] if delimiter in _BLANKS_BETWEEN else []
-    if names[0] == "" and len(below) == 1 and not is_number(below[0]):  # pandas' name of the index
-        names, first = [*below, *names[1:]], first + 1
-    return _named(names, cells[first][0] + 1, width, delimiter)
+    index = _name_of_index(names, cells[first + 1][1])
+    names = [*index, *names[len(index) :]]
+    return _named(names, cells[first + len(index)][0] + 1, width, delimiter)
+
+
+def _is_title(names: list[str]) -> bool:
+    """Return True for a sentence of as many words as there are columns, one of them of memory."""
+    return bool(names[0]) and not of_a_run(names)
+
+
+def _name_of_index(names: list[str], below: list[str]) -> list[str]:
+    """The name of the first column, which pandas prints alone below the others; [] if it is not."""
+    is_name = names[0] == "" and len(below) == 1 and not is_number(below[0])
+    return below if is_name else []
 
 
 def _cells(rows: list[tuple[int, str]], delimiter: str) -> list[tuple[int, list[str]]]:
