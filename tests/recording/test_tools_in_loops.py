@@ -301,3 +301,13 @@ def test_rows_of_cgtop_need_no_header(tmp_path: Path) -> None:
     found = {one.process: one.y.tolist() for one in read_log(tmp_path, lines).series}
     assert set(found) == {"/", "system.slice/db@16-main.service", "user.slice/user-1000.slice"}
     assert found["system.slice/db@16-main.service"] == [(700.5 + n) * MIB for n in range(N)]
+
+
+def test_a_single_letter_of_cgtop_is_a_power_of_1024(tmp_path: Path) -> None:
+    header = "Control Group                    Tasks   %CPU   Memory  Input/s Output/s"
+    lines = []
+    for n in range(N):
+        row = f"system.slice/train.service          42   10.4     2.{n:02d}G        -        -"
+        lines += [header, row]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == pytest.approx([(2 + n / 100) * 1024 * MIB for n in range(N)])
