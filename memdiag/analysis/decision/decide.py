@@ -61,12 +61,18 @@ MAY_END = (
     slowing.bending,
     weak_evidence.irregular,
     slowing.slower_lately,
+    slowing.steps_slow,
     slowing.slowed_before,
     weak_evidence.growth_evidence,
     slowing.waves_slow,
 )
 # The same for a staircase.
-STEPS_MAY_END = (weak_evidence.step_due, slowing.bending, weak_evidence.growth_evidence)
+STEPS_MAY_END = (
+    weak_evidence.step_due,
+    slowing.bending,
+    slowing.steps_slow,
+    weak_evidence.growth_evidence,
+)
 # Why a series that does not grow beyond chance is not called stable.
 MAY_GROW = (
     may_grow.pause,

@@ -179,6 +179,26 @@ def slower_lately(case: Case, window: Window) -> Argument | None:
 
 
 @Rule
+def steps_slow(case: Case, window: Window) -> Argument | None:
+    """It rises in steps that bring less in each third of the way from the first of them to the
+    last: no curve fits steps closely enough to show that they slow down.
+    """
+    steps, common = case.staircase, case.policy.common
+    if steps is None:
+        return None
+    ends = np.linspace(steps.at[0], steps.at[-1], common.fewest + 1)
+    risen = np.diff(np.interp(ends, steps.at, steps.level))
+    if (np.diff(risen) >= 0).any() or risen[-1] >= common.slowing * risen[0]:
+        return None
+    return Argument(
+        text="it rises in steps that slow down: by {early_y} in the first third of them, by "
+        "{late_y} in the last",
+        numbers={"early_y": float(risen[0]), "late_y": float(risen[-1])},
+        reason=Reason.SLOWING,
+    )
+
+
+@Rule
 def slowed_before(case: Case, window: Window) -> Argument | None:
     """Its rate fell, and fell again, over more than a third of the climb: growth that slowed down
     so late may do so again, even if it is linear since.
