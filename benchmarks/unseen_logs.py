@@ -1,6 +1,7 @@
 """How does memdiag judge logs that were written before anybody tried them?
 
     python benchmarks/unseen_logs.py
+    python benchmarks/unseen_logs.py --intervals  # between readings, where their times are known
 
 Each archive in `fixtures/unseen_logs` is a corpus of 40 logs in the forms of tools and people, with
 `truths.json`: which leak, which are bounded, and which are warm-ups that were cut off while they
@@ -25,9 +26,11 @@ log that is refused counts as left open.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import math
+import statistics
 import sys
 import tarfile
 import tempfile
@@ -40,6 +43,7 @@ from _rows import Row, at_least, at_most, missed, table
 
 import memdiag
 from memdiag.errors import MemdiagError
+from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Verdict
 
 LOGS = Path(__file__).parent.parent / "fixtures" / "unseen_logs"
@@ -116,7 +120,30 @@ def rounds(keys: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
+def intervals_s() -> dict[str, list[float]]:
+    """Seconds from one reading to the next on average, of the logs with times, by kind of corpus:
+    `everyday`, `monitoring`, `pasted`.
+    """
+    found: dict[str, list[float]] = {}
+    for archive in sorted(LOGS.glob("*.tar.xz")):
+        kind = archive.name.partition(".")[0].partition("_")[0]
+        with tempfile.TemporaryDirectory() as directory:
+            for log, _ in logs(archive, Path(directory)):
+                with contextlib.suppress(MemdiagError):
+                    one = next(iter(memdiag.analyze(log))).series[0]
+                    if one.axis.kind is AxisKind.SECONDS and one.samples > 1:
+                        interval_s = (one.last_x - one.first_x) / (one.samples - 1)
+                        found.setdefault(kind, []).append(interval_s)
+    return found
+
+
 def main() -> int:
+    if "--intervals" in sys.argv:
+        print("| logs | with times | a quarter, half, three quarters below (s) |\n|---|---|---|")
+        for kind, values in intervals_s().items():
+            quarters = ", ".join(f"{one:.0f}" for one in statistics.quantiles(values, n=4))
+            print(f"| {kind} | {len(values)} | {quarters} |")
+        return 0
     truths: dict[str, dict[str, Any]] = {}
     now: Said = {}
     for archive in sorted(LOGS.glob("*.tar.xz")):

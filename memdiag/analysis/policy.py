@@ -173,7 +173,11 @@ class Prior:
     median_epochs: float = number(1.2, "epochs", "the same: caches, first evaluations", CORPUS)
     median_cycles: float = number(3.0, "cycles", "the same for a repeated operation", CORPUS)
     tick_s: float = number(
-        8.0, "s", "between two looks of a monitor, which are one to sixty: their geometric mean"
+        20.0,
+        "s",
+        "between two looks of a monitor whose times are unknown: three quarters of those with times"
+        " look no more often",
+        "benchmarks/unseen_logs.py --intervals",
     )
     shape: float = number(1.5, "1", "of the survival function of lengths", CORPUS)
     shape_s: float = number(

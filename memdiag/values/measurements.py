@@ -254,7 +254,7 @@ class FillLevel:
     """How many items something has that holds a limited number: `replay 620/1000` in a log.
 
     name: as in the source. x: positions on the axis, shape (n,); items: shape (n,), NaN where
-    missing. capacity: the most that it holds.
+    missing. capacity: the most that it holds, infinite where the log does not say it.
     """
 
     name: str

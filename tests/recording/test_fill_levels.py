@@ -49,12 +49,32 @@ def test_a_buffer_that_is_not_full_yet_is_no_leak(tmp_path: Path, level: str) ->
     "level",
     [
         "processed {count}/1000000",  # work, whose results a leak would keep
-        "replay {count}",  # of how many is not known
+        "queue {count}",  # of how many is not known, and may be of any number
         "replay 1000000/1000000",  # full
     ],
 )
 def test_what_is_not_said_to_fill_explains_no_growth(tmp_path: Path, level: str) -> None:
     assert diagnose(read_log(tmp_path, training(level))).verdict is Verdict.LEAK
+
+
+@pytest.mark.parametrize("level", ["replay {count}", "replay_size={count}", "Replay size: {count}"])
+def test_a_replay_buffer_has_a_capacity_that_may_not_be_said(tmp_path: Path, level: str) -> None:
+    deciding = diagnose(read_log(tmp_path, training(level))).deciding
+    assert deciding is not None
+    assert (deciding.verdict, deciding.reason) == (Verdict.INCONCLUSIVE, Reason.FILLING)
+    assert deciding.need_more is not None
+    assert deciding.need_more.more_x is None
+
+
+def test_a_replay_buffer_that_is_full_explains_no_growth(tmp_path: Path) -> None:
+    """It has held as many for half of the run, and memory still grows."""
+    log = "".join(
+        training("replay {count}", range(count, count + 1))
+        .replace("step 0 ", f"step {100 * n} ")
+        .replace("rss 1400", f"rss {1400 + 88 * n}")
+        for n, count in enumerate([*range(12_000, 312_000, 12_000), *[300_000] * 26])
+    )
+    assert diagnose(read_log(tmp_path, log)).verdict is Verdict.LEAK
 
 
 def test_a_buffer_that_holds_fewer_than_before_is_not_filling(tmp_path: Path) -> None:
@@ -82,9 +102,9 @@ def test_memory_that_runs_out_before_it_is_full_leaks(tmp_path: Path) -> None:
     assert verdict(12e9) is Verdict.INCONCLUSIVE
 
 
-def rows(**more: float) -> str:
+def rows(of: str = "replay", **more: float) -> str:
     return "".join(
-        json.dumps({"step": count, "replay/size": count, "rss_mb": 1400 + 88 * n, **more}) + "\n"
+        json.dumps({"step": count, f"{of}/size": count, "rss_mb": 1400 + 88 * n, **more}) + "\n"
         for n, count in enumerate(COUNTS)
     )
 
@@ -96,7 +116,7 @@ def test_a_capacity_may_be_in_a_column_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_capacity_of_something_else_is_none(tmp_path: Path) -> None:
-    recording = read_log(tmp_path, rows(**{"disk/capacity": 1_000_000}), "metrics.jsonl")
+    recording = read_log(tmp_path, rows("cache", **{"disk/capacity": 1_000_000}), "metrics.jsonl")
     assert recording.fill_levels == ()
     assert diagnose(recording).verdict is Verdict.LEAK
 
@@ -135,3 +155,23 @@ def test_a_server_that_drops_entries_fills_up_to_its_limit(
         lines += [f"maxmemory:{most}", "maxmemory_policy:allkeys-lru", ""]
     recording = read_log(tmp_path, lines)
     assert [level.name for level in recording.fill_levels] == levels
+
+
+def test_the_sections_of_a_box_name_what_is_in_them(tmp_path: Path) -> None:
+    """Stable-Baselines3: `size` and `capacity` below `replay/`."""
+    box = [
+        "| time/              |             |",
+        "|    memory_mb       | {rss:<11} |",
+        "|    iterations      | {n:<11} |",
+        "| replay/            |             |",
+        "|    size            | {count:<11} |",
+        "|    capacity        | 1000000     |",
+    ]
+    lines = []
+    for n, count in enumerate(COUNTS):
+        rows = [row.format(rss=1400 + 88 * n, n=n, count=count) for row in box]
+        lines += ["-" * 38, *rows, "-" * 38]
+    recording = read_log(tmp_path, lines)
+    (found,) = recording.fill_levels
+    assert (found.name, found.items[-1], found.capacity) == ("replay/size", 612_000, 1_000_000)
+    assert diagnose(recording).verdict is Verdict.INCONCLUSIVE

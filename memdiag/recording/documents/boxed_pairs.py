@@ -46,9 +46,20 @@ def _has_memory(cells: Iterable[tuple[str, str]]) -> bool:
 
 
 def _pairs(lines: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """The names and values of boxes with one pair in each row."""
-    pairs = (_PAIR.fullmatch(line) for line in lines)
-    return ((pair[1], pair[2]) for pair in pairs if pair is not None and pair[2])
+    """The names and values of boxes with one pair in each row.
+
+    A name that says nothing alone has that of its section before it: `replay/size`.
+    """
+    section = ""
+    for line in lines:
+        pair = _PAIR.fullmatch(line)
+        if pair is None:
+            section = ""
+        elif pair[2]:
+            is_plain = recognise(pair[1]).part is Part.OTHER
+            yield section + pair[1] if is_plain else pair[1], pair[2]
+        elif pair[1].endswith("/"):
+            section = pair[1]
 
 
 def _rows(lines: Sequence[str]) -> Iterable[tuple[str, str]]:

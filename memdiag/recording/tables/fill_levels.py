@@ -1,9 +1,11 @@
 """How full the buffers and caches are that a log mentions: `replay 620/1000`, or a column
-`replay/size` beside one `replay/capacity` that is constant.
+`replay/size` beside one `replay/capacity` that is constant. A replay buffer has a capacity also
+where the log does not say it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -24,6 +26,7 @@ _IN_USE = (("used",), ("usage",), ("in", "use"), ("size",))
 _CACHE = "cache"
 # The most that Redis and memcached use for their entries; 0 means no limit.
 _OF_SERVERS = {"maxmemory": "used_memory", "limit_maxbytes": "bytes"}
+_REPLAY = "replay"
 _COLUMNS_AT_MOST = 1000
 
 
@@ -32,7 +35,10 @@ def fill_levels(table: Table, series: Sequence[Series]) -> tuple[FillLevel, ...]
     if not series or any(len(one.x) != len(table) for one in series):
         return ()
     found = []
-    for at, capacity in (*_stated(table), *_beside(table)):
+    stated = [*_stated(table), *_beside(table)]
+    known = {at for at, _ in stated}
+    unsaid = [(at, math.inf) for at in _of_replay(table) if at not in known]
+    for at, capacity in (*stated, *unsaid):
         items = to_numbers(table.columns[at]).values
         there = items[np.isfinite(items)]
         if there.size and there.max() <= capacity:
@@ -74,6 +80,16 @@ def _beside(table: Table) -> Iterator[tuple[int, float]]:
         values = np.unique(values[np.isfinite(values)])
         if values.size == 1:
             yield count, float(values[0])
+
+
+def _of_replay(table: Table) -> Iterator[int]:
+    """The columns of how many items are in a replay buffer: `replay_size`, `len(replay)`."""
+    for at, name in enumerate(table.names[:_COLUMNS_AT_MOST]):
+        words = take_apart(name).words
+        is_count = any(words[-len(one) :] == one for one in _COUNTS if one)
+        if _REPLAY in words and (is_count or STORES >= set(words)):
+            if recognise(name).part is Part.OTHER:
+                yield at
 
 
 def _owners(name: Name, endings: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

@@ -274,7 +274,7 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
     if (
         meaning is OTHER
         and place.kind == "label"
-        and not (unit or STORES.isdisjoint(name.lower().split()))
+        and not (unit or STORES.isdisjoint(take_apart(name).words))
     ):
         meaning = Meaning(part=Part.FILL)
     if meaning.part not in {Part.METRIC, Part.AXIS, Part.FILL}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from memdiag.values.measurements import ON_DEVICE, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason
 
 _WHY = "until it is full, and as long again"
+_NOT_SAID = "longer if it is not full by then"
 _WITHOUT_BRACES = str.maketrans("{}", "()")  # they stand for numbers in a sentence
 
 
@@ -32,7 +34,7 @@ class _Filling:
 def filling_container(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
     """Most of the growth is what containers of the program keep that have a greatest length and are
     not full: `deque(maxlen=...)`, a cache with a `maxsize`. Or a log says of something that holds a
-    limited number of items how many it has, and it still fills: `replay 620/1000`.
+    limited number of items how many it has, and it still fills: `replay 620/1000`, `replay_size`.
 
     Leaves a leak inconclusive until they are, unless a limit is reached before. Of objects, which a
     container keeps beside bytes, if that is so of the largest growth of bytes of their process.
@@ -50,22 +52,30 @@ def filling_container(finding: Finding, series: SeriesSet) -> tuple[Argument, Ch
     largest, left_x = filling[-1], max(one.left_x for one in filling)
     whose = "most of the growth is" if named else "memory may grow until it is full:"
     name = largest.name.translate(_WITHOUT_BRACES)
+    numbers = {"items": largest.items}
+    more_x: float | None = None
+    more_s: float | None = None
+    if math.isfinite(left_x):
+        text = "which holds at most {bound} items, has {items}, and is full after {left_x}"
+        numbers |= {"bound": largest.bound, "left_x": largest.left_x}
+        more_x, seconds_per_x = left_x + finding.last_x - finding.first_x, _seconds_per_x(finding)
+        more_s = None if seconds_per_x is None else more_x * seconds_per_x
+    else:
+        text = "which has {items} items; how many it holds is not in the log"
     argument = Argument(
-        text=f"{whose} `{name}`, which holds at most {{bound}} items, has {{items}}, and is"
-        " full after {left_x}",
-        numbers={"items": largest.items, "bound": largest.bound, "left_x": largest.left_x},
+        text=f"{whose} `{name}`, {text}",
+        numbers=numbers,
         reason=Reason.FILLING,
-        need_x=left_x,
+        need_x=left_x if math.isfinite(left_x) else None,
     )
-    more_x = left_x + finding.last_x - finding.first_x
-    seconds_per_x = _seconds_per_x(finding)
-    more_s = None if seconds_per_x is None else more_x * seconds_per_x
     return argument, {
         "onset_x": None,
         "forecasts": (),
         "limit_hits": (),
         "confidence": series.policy.reporting.open_confidence,
-        "need_more": NeedMore(more_x=more_x, more_s=more_s, why=_WHY),
+        "need_more": NeedMore(
+            more_x=more_x, more_s=more_s, why=_NOT_SAID if more_x is None else _WHY
+        ),
     }
 
 
