@@ -86,10 +86,9 @@ def _of_replay(table: Table) -> Iterator[int]:
     """The columns of how many items are in a replay buffer: `replay_size`, `len(replay)`."""
     for at, name in enumerate(table.names[:_COLUMNS_AT_MOST]):
         words = take_apart(name).words
-        is_count = any(words[-len(one) :] == one for one in _COUNTS if one)
-        if _REPLAY in words and (is_count or STORES >= set(words)):
-            if recognise(name).part is Part.OTHER:
-                yield at
+        is_number = set(words) <= STORES or any(words[-len(one) :] == one for one in _COUNTS[1:])
+        if _REPLAY in words and is_number and recognise(name).part is Part.OTHER:
+            yield at
 
 
 def _owners(name: Name, endings: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
