@@ -48,6 +48,7 @@ from memdiag.recording.monitors.graphite import is_raw, read_raw
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
+from memdiag.recording.monitors.micrometer import is_micrometer, read_micrometer
 from memdiag.recording.monitors.otlp import is_export, read_export
 from memdiag.recording.monitors.otlp_text import is_debug, read_debug
 from memdiag.recording.monitors.pmval import is_pmval, read_pmval
@@ -314,6 +315,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
     _signed("statm", is_statm, read_statm),
     _signed("gctrace", is_gctrace, read_gctrace),
+    _signed("micrometer", is_micrometer, read_micrometer),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
     _signed("jmap-heap", jvm_memory.is_heap, jvm_memory.read_heap),
     _signed("jmxterm", jvm_memory.is_jmxterm, jvm_memory.read_jmxterm),

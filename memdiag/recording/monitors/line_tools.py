@@ -42,6 +42,7 @@ _CONTAINERS: _Lines = (
     {
         r"^(\S+)\s+[0-9-]+\s+[0-9.-]+\s+([0-9.]+[KMGT]?)\s+\S+\s+\S+\s*$": ("container", "memory"),
         r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
+        r"^\s*([A-Za-z_][\w.-]*)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / [0-9]": ("container", "memory"),
         r"^[0-9a-f]{12,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },

@@ -43,7 +43,7 @@ STATISTICS = (
 )
 _NAMES = (
     *("metric", "metric_name", "metricname", "metricid", "_field", "field", "measurement"),
-    *("counter name", "countername", "tag", "key", "series", "variable", "label", "name"),
+    *("counter name", "countername", "tag", "key", "series", "variable", "label", "name", "query"),
     "entity_id",
     "attribute",
 )
