@@ -381,3 +381,14 @@ def test_a_state_is_named_by_its_entity(tmp_path: Path) -> None:
     (series,) = read_log(tmp_path, ["entity_id,state,last_changed", *rows]).series
     assert series.axis.kind is AxisKind.SECONDS
     assert series.y[np.isfinite(series.y)].tolist() == [n + 0.5 for n in range(12)]
+
+
+def test_a_query_names_the_values_of_an_export(tmp_path: Path) -> None:
+    """Datadog's, with the tags of the query."""
+    query = "avg:kubernetes.memory.usage{service:billing}"
+    rows = [
+        f'"2024-08-19T{n // 3:02d}:{20 * (n % 3):02d}:00.000Z","{query}",{745e6 + n}'
+        for n in range(40)
+    ]
+    (series,) = read_log(tmp_path, ['"time","query","value"', *rows], "export.csv").series
+    assert (series.column, series.x[1], series.y[1]) == (query, 1200, 745e6 + 1)

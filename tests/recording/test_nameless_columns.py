@@ -143,3 +143,24 @@ def test_the_hint_for_many_columns_is_short(tmp_path: Path) -> None:
     assert (caught.value.remedy or "").endswith(
         ": step,rss_mb,column_3,column_4,column_5,column_6,..."
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["Container memory-data-2024-05-31 10_11_12", "RSS-data-as-series"]
+)
+def test_the_title_of_a_panel_names_its_series(tmp_path: Path, name: str) -> None:
+    rows = [f'"2024-05-30 {at // 2:02d}:{30 * (at % 2):02d}:00",{10**9 + at},4' for at in range(40)]
+    recording = read_log(tmp_path, ['"Time","web-5f7c","api-1b2c"', *rows], f"{name}.csv")
+    first, second = recording.series
+    assert (first.column, first.x[1], first.y[1]) == (
+        f"{name.split('-', maxsplit=1)[0]} web-5f7c",
+        1800,
+        1e9 + 1,
+    )
+    assert second.y[-1] == 4
+
+
+def test_a_panel_of_something_else_names_no_memory(tmp_path: Path) -> None:
+    rows = [f'"2024-05-30 10:{at:02d}:00",{10**9 + at}' for at in range(40)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, ['"Time","web-5f7c"', *rows], "Network traffic-data-2024-05-31.csv")

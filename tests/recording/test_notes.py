@@ -29,6 +29,7 @@ def joined(mark: str, unit: str = "") -> str:
         f"- **RSS per epoch (MB)**: [{joined(', ')}]",
         f"RSS after every step, in MB:\n  {joined(' -> ').replace('2242 ->', '2242 ->' + chr(10))}",
         f"RSS at the step: {joined(', ', 'MB')}",
+        f"RSS: {joined(' (2 h) -> ', ' MB')} MB (at the end)",
         f"rss_mb: {joined(' -> ')}",
     ],
 )

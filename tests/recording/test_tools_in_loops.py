@@ -311,3 +311,30 @@ def test_a_single_letter_of_cgtop_is_a_power_of_1024(tmp_path: Path) -> None:
         lines += [header, row]
     (series,) = read_log(tmp_path, lines).series
     assert series.y.tolist() == pytest.approx([(2 + n / 100) * 1024 * MIB for n in range(N)])
+
+
+NAMED = {
+    "format": ("", "train 101.2% {}MiB / 62.7GiB"),
+    "header once": (
+        "NAME    CPU %    MEM USAGE / LIMIT    MEM %",
+        "train   0.98%    {}MiB / 1GiB     39.27%",
+    ),
+    "usage alone": ("NAME    MEM USAGE / LIMIT", "train   {}MiB / 1GiB"),
+}
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_docker_stats_need_no_identifiers(tmp_path: Path, form: str) -> None:
+    header, row = NAMED[form]
+    lines = ["Every minute:", "", *([header] if header else [])]
+    lines += [row.format(400 + 3 * n) for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.process == "train"
+    assert series.y.tolist() == [(400 + 3 * n) * MIB for n in range(N)]
+
+
+def test_a_fraction_in_the_line_of_a_training_is_no_container(tmp_path: Path) -> None:
+    row = "step {0} acc 93.1% gpu {1} MiB / 81559 MiB"
+    (series,) = read_log(tmp_path, [row.format(10 * n, 400 + 3 * n) for n in range(N)]).series
+    assert series.process == ""
+    assert series.x.tolist() == [10.0 * n for n in range(N)]

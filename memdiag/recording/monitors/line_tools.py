@@ -25,6 +25,10 @@ _Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
 _DOCKER_ROW = (  # `3f2a9c1b7d4e   train   101.2%   1.211GiB / 62.7GiB   1.93%   1.2kB / 0B`
     r"^\s*[0-9a-f]{12,64}\s+\S+\s+[0-9.]+%\s+[0-9.]+[KMGT]?i?B / [0-9.]+[KMGT]?i?B\s+[0-9.]+%\s"
 )
+# `docker stats --format "{{.Name}} {{.CPUPerc}} {{.MemUsage}}"`: `train 101.2% 1.211GiB / 62.7GiB`;
+# below a header the share of the CPU may be missing.
+_NAME, _OF_LIMIT = r"^\s*([A-Za-z_][\w.-]*)", r"\s+([0-9.]+[KMGT]?i?B) / [0-9.]+[KMGT]?i?B\b"
+_NAMED_ROW = rf"{_NAME}(?:\s+[0-9.]+%)*{_OF_LIMIT}"
 # `systemd-cgtop -b` into a file, which has no header: `system.slice   183   23.6     2.4G   -   -`.
 _CGTOP_ROW = (
     r"^(?:/|/?(?:\S+/)?[\w.@:\\-]+\.(?:slice|service|scope)(?:/\S+)?)\s+(?:[0-9]+|-)\s+(?:[0-9.]+|-)"
@@ -35,6 +39,7 @@ _CONTAINERS: _Lines = (
         _DOCKER_ROW,
         _CGTOP_ROW,
         r"\bMEM USAGE / LIMIT\b",
+        rf"{_NAME}\s+[0-9.]+%{_OF_LIMIT}",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
         r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
         r"^Control Group\s+Tasks\s+%CPU\s+Memory\b",
@@ -42,7 +47,7 @@ _CONTAINERS: _Lines = (
     {
         r"^(\S+)\s+[0-9-]+\s+[0-9.-]+\s+([0-9.]+[KMGT]?)\s+\S+\s+\S+\s*$": ("container", "memory"),
         r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
-        r"^\s*([A-Za-z_][\w.-]*)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / [0-9]": ("container", "memory"),
+        _NAMED_ROW: ("container", "memory"),
         r"^[0-9a-f]{12,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },

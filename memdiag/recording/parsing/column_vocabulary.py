@@ -206,7 +206,7 @@ RESERVED = _words(
     " zarezerwowane зарезервировано"
 )
 MEMORY = _words(
-    "mem memory ram rss uss pss vram heap resident res working swap"
+    "mem memory ram rss uss pss vram heap resident res working wset wss swap"
     " virt virtual vms vsz vsize vmsize vmpeak"
     " arbeitsseiten arbeitssatz werkset munkakészlet озу"
     " memusage memuse memoryusage memoryuse offheap onheap nonheap javaheap jsheap gcheap lvheap"
@@ -272,7 +272,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
 # Words of an amount at a moment, beside a size.
 IN_USE = _words(
     "used use uses using usage consumed current now peak consumes consuming consumption occupied"
-    " footprint resident held consume occupies occupying utilizing holds holding"
+    " footprint resident ws held consume occupies occupying utilizing holds holding"
 )
 # What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
 HOLDERS = (

@@ -1,11 +1,13 @@
 """Tables in which another column, or the file, says what the column of values is.
 
 Databases and monitoring services export one row per reading: `time,metric,host,value,unit`.
-TensorBoard names an exported scalar by its file: `run-a-tag-gpu_mem_mb.csv`.
+TensorBoard names an exported scalar by its file: `run-a-tag-gpu_mem_mb.csv`, and Grafana a panel,
+whose columns are named by what differs between its series: `Memory usage-data-2024-07-01.csv`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -54,6 +56,7 @@ _FIELD, _MEASUREMENT = "_field", "_measurement"
 # More names are not those of metrics.
 _NAMES_AT_MOST = 100
 _TAG = "tag-"
+_PANEL = re.compile(r"(.{1,200}?)-data(?:-as-[a-z]{1,40})?(?:-[0-9][0-9 _-]{0,40})?")
 
 
 def with_named_values(table: Table, source: str) -> Table:
@@ -68,7 +71,7 @@ def with_named_values(table: Table, source: str) -> Table:
     lower = [name.strip().lower().rpartition(".")[2] for name in table.names]
     value = next((lower.index(name) for name in STATISTICS if name in lower), None)
     if value is None:
-        return table
+        return _of_panel(table, source)
     table = _with_measurement(table, lower)
     named_by = [lower.index(name) for name in _NAMES if name in lower]
     for at in named_by:
@@ -80,6 +83,21 @@ def with_named_values(table: Table, source: str) -> Table:
         note = f"{table.names[value]} is taken for {printable(name)}, by the name of the file"
         return replace(table, names=names, notes=(*table.notes, note))
     return table
+
+
+def _of_panel(table: Table, source: str) -> Table:
+    """The table with the title of a panel before the names of its series, if that is of memory."""
+    panel = _PANEL.fullmatch(PurePath(source).stem)
+    if panel is None or recognise(panel[1]).part is not Part.METRIC:
+        return table
+    names = tuple(
+        f"{panel[1]} {name}"
+        if recognise(name).part is Part.OTHER and has_any_number(column)
+        else name
+        for name, column in zip(table.names, table.columns, strict=True)
+    )
+    note = f"its columns are taken for {printable(panel[1])}, by the name of the file"
+    return replace(table, names=names, notes=(*table.notes, note))
 
 
 def names_values(names: Sequence[str]) -> bool:

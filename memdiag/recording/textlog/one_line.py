@@ -13,7 +13,8 @@ from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT
 from memdiag.values.measurements import AxisKind, Unit
 
 _UNIT = rf"[ ]?(?:{SIZE_UNIT})(?![\w/])"
-_AMOUNT = rf"{NUMBER}(?:{_UNIT})?"
+_REMARK = r" ?\([^()\n]{1,40}\)"  # `1.20 GB (step 0) -> 2.05 GB (step 1000)`
+_AMOUNT = rf"{NUMBER}(?:{_UNIT})?(?:{_REMARK})?"
 # Fewer tell of a change, or of a few things. Heuristic.
 _OTHERS_AT_LEAST = 7
 _ARROW = r"\s{0,3}(?:-{1,2}>|→|=>|⇒|➜)\s{0,3}"
@@ -64,6 +65,6 @@ def _listed(source: Source) -> Iterator[tuple[str, list[str]]]:
 
 def _with_unit(amounts: str, named: re.Match[str] | None) -> list[str]:
     """Each amount with its unit, or else that of the last one or of the name."""
-    each = _EACH.findall(amounts)
+    each = _EACH.findall(re.sub(_REMARK, "", amounts))
     unit = each[-1][1] or (f" {named[1]}" if named is not None else "")
     return [number + (own or unit) for number, own in each]
