@@ -203,6 +203,24 @@ def test_ps_without_headers_names_its_columns(tmp_path: Path, command: str) -> N
     assert (series.x[1], series.y[0]) == (20, 84000 * 1024)
 
 
+@pytest.mark.parametrize(
+    "rows_alone", ["tail -1", "tail -n 1", "tail -n +2", "sed 1d", "grep -v PID"]
+)
+def test_ps_whose_header_is_cut_off_names_its_columns(tmp_path: Path, rows_alone: str) -> None:
+    command = (
+        f"me@lab:~$ while true; do ps -o pid,rss,etime,cmd -p 7 | {rows_alone}; sleep 60; done"
+    )
+    rows = [f"    7 {84000 + n}  {n:02}:03 python train.py --lr 0.1" for n in range(N)]
+    series = series_of(read_log(tmp_path, [command, *rows]), "rss_bytes")
+    assert (series.x[1], series.y[0]) == (63, 84000 * 1024)
+
+
+def test_rows_below_another_command_have_no_names_of_ps(tmp_path: Path) -> None:
+    rows = [f"    7 {84000 + n}  {n:02}:03 python train.py" for n in range(N)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, ["me@lab:~$ ps -o pid,rss,etime,cmd -p 7 | wc -l", *rows])
+
+
 def test_lines_by_epoch_are_read_beside_those_by_iteration(tmp_path: Path) -> None:
     """`json_stats` of PySlowFast: the resident memory is in the lines of epochs alone."""
     lines = []

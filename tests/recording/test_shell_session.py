@@ -12,6 +12,7 @@ from memdiag.errors import ReadError
 from memdiag.recording.documents.wiki_tables import wiki_tables
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 from memdiag.recording.read import read
+from memdiag.values.measurements import AxisKind, Role
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,27 @@ def test_only_a_loop_names_several_numbers() -> None:
     once = [b"$ ps -C python -o rss=", *printed]
     assert with_commands_names(once) == once
     named = with_commands_names([b"$ while sleep 5; do ps -o rss= -p 7; done", *printed, b"$ ls"])
-    assert named[1:4] == [b"rss (KiB): 812000", b"part two", b"rss (KiB): 815000"]
+    first, second = (b"elapsed (s): 0, rss (KiB): 812000", b"elapsed (s): 5, rss (KiB): 815000")
+    assert named[1:4] == [first, b"part two", second]
+
+
+@pytest.mark.parametrize(
+    ("pause", "axis", "last_x"),
+    [("; sleep 30", AxisKind.SECONDS, 330), ("; sleep 2m", AxisKind.SECONDS, 1320), ("", None, 11)],
+)
+def test_a_loop_that_waits_tells_the_time(
+    tmp_path: Path, pause: str, axis: AxisKind | None, last_x: float
+) -> None:
+    """`Pss:`, whose name is behind no other word of memory, and the unit that `awk` prints."""
+    read = """grep -E "Pss:" /proc/$P/smaps_rollup | awk '{print int($2/1024) " MiB"}'"""
+    lines = [
+        f"$ for i in $(seq 12); do {read}{pause}; done",
+        *(f"{800 + n} MiB" for n in range(12)),
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.role is Role.PROPORTIONAL
+    assert series.axis.kind is (axis or AxisKind.INDEX)
+    assert (series.x[-1], series.y[-1]) == (last_x, 811 * (1 << 20))
 
 
 @pytest.mark.parametrize(

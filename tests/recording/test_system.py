@@ -284,6 +284,18 @@ TOOLS = {
         role=Role.RESIDENT,
         axis=AxisKind.SECONDS,
     ),
+    "ps aux below its header with a time in front": Said(
+        first="  USER  PID %CPU %MEM  VSZ  RSS TTY  STAT START  TIME COMMAND\n",
+        says=lambda i: (
+            f"2024-01-01 09:00:{i:02d} ann   711 99.1  1.{i % 9} {8000 + i} {3000 + 7 * i} ?   Sl"
+            f"   08:12   3:{i:02d} python serve.py --port 80\n"
+        ),
+        metric="rss_bytes",
+        y=lambda i: (3000 + 7 * i) * KIB,
+        process="python serve.py --port 80",
+        role=Role.RESIDENT,
+        axis=AxisKind.SECONDS,
+    ),
     "an exporter's page": Said(
         says=lambda i: (
             f"# 2024-01-01T00:00:{i:02d}Z\n# TYPE process_resident_memory_bytes gauge\n"

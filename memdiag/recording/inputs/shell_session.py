@@ -39,6 +39,10 @@ _COUNTED = re.compile(rb"\s*[0-9]+ ([A-Za-z]{2,24}(?: [A-Za-z]{2,24}){0,2})(?=:)
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
 _LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
+_PAUSE = re.compile(
+    rb"\b(?:sleep|Start-Sleep(?: -s\w*)?|watch -n) ?([0-9]{1,6}(?:\.[0-9]{1,3})?)([mh]?)\b"
+)
+_SECONDS = {b"": 1.0, b"m": 60.0, b"h": 3600.0}
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
 _DIVISOR = re.compile(rb"/ ?\(?1([KMG])B\b")
 _BY_1024 = re.compile(rb"/ ?1024(?![0-9.])")
@@ -51,6 +55,9 @@ _LONGEST = 400
 # Of several columns without a header, which the command names: `ps --no-headers -o etimes,rss`.
 _OF_COLUMNS = re.compile(rb"\bps\b[^|;]*\s-?o ?[a-z%]+(?:=,|,[^|;]*\s--no-headers?\b)")
 _NO_HEADERS = re.compile(rb"\bps\b[^|;]*\s(?:--no-headers?|h)\s[^|;]*?-?o ?[a-z%]+,")
+_ROWS_ALONE = re.compile(
+    rb"\bps\b[^|;]*\s-?o ?[a-z%]+,[^|;]*\| ?(?:tail -(?:n ?)?(?:\+2|1)\b|sed 1d\b|grep -v\b)"
+)
 _OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)")
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
@@ -68,20 +75,24 @@ _COLUMNS = re.compile(rb"Columns [0-9]+ (?:through|and) [0-9]+")
 
 def with_commands_names(lines: list[bytes]) -> list[bytes]:
     """The lines, with the name of memory in a command before the number below it, and before each
-    of them if the command is a loop. A command that names several columns stays, without a prompt.
+    of them if the command is a loop, with the seconds since the first if that waits in each turn. A
+    command that names several columns stays, without a prompt.
     """
     prompts = {at: found[1] for at, line in enumerate(lines) if (found := _PROMPT.match(line))}
     named = list(lines)
     others: list[int] = []
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
-        if any(one.search(command) for one in (_OF_COLUMNS, _NO_HEADERS, _OF_PODS)):
+        if any(one.search(command) for one in (_OF_COLUMNS, _NO_HEADERS, _ROWS_ALONE, _OF_PODS)):
             named[at] = command
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
         if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
             named[at] = b""  # the numbers in it are not readings
-            for n, number in numbers.items():
-                named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
+            pause_s = _pause_s(command)
+            for turn, (n, number) in enumerate(numbers.items()):
+                when = f"elapsed (s): {turn * pause_s:g}, " if pause_s else ""
+                value = _DECIMAL_COMMA.sub(rb"\1.\2", number)
+                named[n] = f"{when}{name}: ".encode() + value
         elif placed := _behind_positions(command, {n: lines[n] for n in range(at + 1, end)}):
             named[at] = b""
             for n, line in placed.items():
@@ -91,6 +102,12 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     for n in others if named != lines else ():  # of Ruby, where each command has a result
         named[n] = b""
     return named
+
+
+def _pause_s(command: bytes) -> float:
+    """Seconds that a loop waits in each turn, 0 if it does not."""
+    found = _PAUSE.search(command) if _LOOP.search(command) else None
+    return 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
 def _behind_positions(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
@@ -136,9 +153,10 @@ def _as_list(found: re.Match[bytes]) -> bytes:
 def _name(command: bytes) -> str:
     """The name and unit of what a command prints, "" unless that is memory."""
     words = (word for word in _WORD.findall(command) if word not in _COMMANDS)
-    names = [word.rpartition(b":")[2].decode() for word in words]
-    metrics = [one for one in names if recognise(one).part is Part.METRIC]
-    sizes = (one for one in metrics if recognise(one).unit is not Unit.COUNT)  # no `garbage`
+    names = [word.rstrip(b":").rpartition(b":")[2].decode() for word in words]
+    known = {one: recognise(one) for one in names}
+    metrics = [one for one in names if known[one].part is Part.METRIC and not known[one].by_unit]
+    sizes = (one for one in metrics if known[one].unit is not Unit.COUNT)  # no `garbage`
     name = next(sizes, next(iter(metrics), ""))
     divisor = _DIVISOR.search(command)
     unit = f"{divisor[1].decode()}iB" if divisor else ""

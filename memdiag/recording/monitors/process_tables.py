@@ -97,8 +97,10 @@ def _known_header(row: str) -> str:
     time = _TIME_IN_FRONT.match(row)
     begin = time.end() if time is not None else 0
     header = next((header for header, pattern in _ROWS.items() if pattern.match(row, begin)), "")
-    if not header or time is None:
-        return header
+    return _behind_time(time, header) if header and time is not None else header
+
+
+def _behind_time(time: re.Match[str], header: str) -> str:
     return f"{'DATE ' if time[1] else ''}{time[2]} {header}"
 
 
@@ -118,6 +120,11 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
             header, at = known, _place_of_pid(known)
             yield True, header
         words = line.split(None, at + 1) if header else []
+        if len(words) > at and not words[at].isdigit() and (time := _TIME_IN_FRONT.match(line)):
+            timed = _behind_time(time, header)  # of rows with a time that the header does not name
+            shifted = line.split(None, _place_of_pid(timed) + 1)
+            if shifted[-2].isdigit():
+                header, at, words, is_dated = timed, _place_of_pid(timed), shifted, True
         if len(words) > at and words[at].isdigit():
             if is_dated or words[at] in pids:
                 is_dated, pids = False, set()

@@ -1,5 +1,5 @@
-"""What `ps -o rss=,vsz=,etime=`, `ps --no-headers -o etimes,rss` or `ps -o rss,etime --no-headers`
-printed below a text with this command: the rows have no header.
+"""What `ps -o rss=,vsz=,etime=`, `ps --no-headers -o etimes,rss`, `ps -o rss,etime --no-headers` or
+`ps -o pid,rss,cmd -p 7 | tail -1` printed below a text with this command: the rows have no header.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ _COMMAND = re.compile(r"\bps\b[^|;]*?\s-o\s*((?:[a-z%]+=,?\s*(?:-o\s*)?){2,})")
 _NO_HEADERS = re.compile(
     r"\bps\b(?=[^|;]*\s(?:--no-headers?|h)(?:[\s;|)]|$))[^|;]*?\s-?o\s*([a-z%]+(?:,[a-z%]+)+)"
 )
+# `| tail -1`, `| tail -n +2`, `| sed 1d`, `| grep -v PID`
+_ROWS_ALONE = re.compile(
+    r"\bps\b[^|;]*?\s-?o\s*([a-z%]+(?:,[a-z%]+)+)[^|;]*"
+    r"\|\s*(?:tail\s+-(?:n\s*)?(?:\+2|1)\b|sed\s+1d\b|grep\s+-v\b)"
+)
+# The last one may have blanks in its cells.
+_TEXTS = frozenset(("args", "cmd", "comm", "command", "ucmd"))
 # Amounts are in KiB.
 _NAMES = {"rss": "rss (KiB)", "rsz": "rss (KiB)", "vsz": "vsz (KiB)", "vsize": "vsz (KiB)"}
 _NAMES |= {"etime": "elapsed (s)", "etimes": "elapsed (s)"}
@@ -25,7 +32,7 @@ _LONGEST = 1000
 
 
 def is_ps(source: Source) -> bool:
-    """Return True if the head has the command and some rows of as many numbers."""
+    """Return True if the head has the command and some rows of as many cells."""
     lines = source.head().split("\n")
     names = _names_in(lines)
     rows = sum(_row(line, names) is not None for line in lines)
@@ -33,7 +40,7 @@ def is_ps(source: Source) -> bool:
 
 
 def read_ps(source: Source) -> Table | None:
-    """One row per line of as many numbers as the command names."""
+    """One row per line of as many cells as the command names, numbers but for the command."""
     names = _names_in(source.head().split("\n"))
     return table_of_lines(source, lambda line: _row(line, names))
 
@@ -42,14 +49,15 @@ def _names_in(lines: list[str]) -> list[str]:
     for line in (line[:_LONGEST] for line in lines):
         if (command := _COMMAND.search(line)) is not None:
             return [_NAMES.get(name, name) for name in re.findall(r"[a-z%]+(?==)", command[1])]
-        if (command := _NO_HEADERS.search(line)) is not None:
+        if (command := _NO_HEADERS.search(line) or _ROWS_ALONE.search(line)) is not None:
             return [_NAMES.get(name, name) for name in command[1].split(",")]
     return []
 
 
 def _row(line: str, names: list[str]) -> Row | None:
-    cells = [_seconds(cell) for cell in line.split()]
-    if len(cells) != len(names) or not all(map(is_number, cells)):
+    cells = [_seconds(cell) for cell in line.split(maxsplit=max(len(names) - 1, 0))]
+    numbers = [cell for name, cell in zip(names, cells, strict=False) if name not in _TEXTS]
+    if len(cells) != len(names) or not numbers or not all(map(is_number, numbers)):
         return None
     return dict(zip(names, cells, strict=True))
 
