@@ -175,3 +175,22 @@ def test_the_sections_of_a_box_name_what_is_in_them(tmp_path: Path) -> None:
     (found,) = recording.fill_levels
     assert (found.name, found.items[-1], found.capacity) == ("replay/size", 612_000, 1_000_000)
     assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
+
+
+def bars(does: str) -> list[str]:
+    bar = "train: {} images ({:.1f}GB RAM): {:3d}%|   | {}/118287 [00:{:02}<01:39]"
+    return [bar.format(does, 0.2 * n, n, 1182 * n, n) for n in range(1, 50)]
+
+
+def test_a_cache_of_items_that_is_not_complete_is_filling(tmp_path: Path) -> None:
+    """Ultralytics with `cache="ram"`, up to half of the images."""
+    recording = read_log(tmp_path, bars("Caching"))
+    (found,) = recording.fill_levels
+    assert (found.items[-1], found.capacity) == (1182 * 49, 118_287)
+    deciding = diagnose(recording).deciding
+    assert deciding is not None
+    assert (deciding.verdict, deciding.reason) == (Verdict.INCONCLUSIVE, Reason.FILLING)
+
+
+def test_work_that_is_not_complete_fills_nothing(tmp_path: Path) -> None:
+    assert read_log(tmp_path, bars("Converting")).fill_levels == ()

@@ -20,6 +20,9 @@ HOUR_S, DAY_S = 3600.0, 86400.0
         "[{day}/5/25, {hour}:00] Ann: rss {mb} MB",
         "5/{day}/2025 {twelve}:00 {half} rss {mb} MB",
         "25/05/{day:02} {hour:02}:00:00 INFO BlockManager: rss {mb} MB",
+        "{day:02}-05 {hour:02}:00 scheduler[77]: rss={mb}MB",
+        "05/{day:02} {hour:02}:00 rss={mb}MB",
+        "> {day:02}.05. {hour:02}:00 rss={mb}MB",
     ],
 )
 def test_they_are_times_and_no_steps(tmp_path: Path, form: str) -> None:
@@ -54,6 +57,12 @@ def test_figures_that_are_no_dates_stay_as_they_are(tmp_path: Path) -> None:
     lines = [f"{at}/40/2000 loss 0.5 mem {900 + at} MB" for at in range(1, 41)]
     (series,) = read_log(tmp_path, lines).series
     assert series.x.tolist() == list(range(1, 41))
+
+
+def test_a_position_behind_a_word_is_no_date_without_a_year(tmp_path: Path) -> None:
+    lines = [f"epoch {at}/10 00:{at:02} loss 0.5 mem {900 + at} MB" for at in range(1, 11)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.name == "epoch"
 
 
 def test_a_word_and_wide_gaps_may_stand_between_a_date_and_its_time(tmp_path: Path) -> None:

@@ -150,6 +150,16 @@ def test_unsorted_uptimes_are_a_clock_but_durations_are_none(tmp_path: Path) -> 
     assert "not read as a clock, since it goes back often: time_s" in recording.notes
 
 
+def test_durations_that_fall_are_not_rows_with_the_newest_first(tmp_path: Path) -> None:
+    """The first files are the slowest."""
+    falling = [5 + 20 * 0.8**n for n in range(N)]
+    for each in (falling, [*falling[:-2], falling[-1], falling[-2]]):
+        rows = [f"{n},{each[n]:.1f},{900 + 10 * n}" for n in range(N)]
+        (series,) = read_log(tmp_path, ["file,seconds,rss_mb", *rows]).series
+        assert series.y.tolist() == [(900 + 10 * n) * 1e6 for n in range(N)]
+        assert series.axis.kind is not AxisKind.SECONDS
+
+
 def test_with_the_newest_rows_first_step_and_time_are_kept(tmp_path: Path) -> None:
     rows = [f"{n},2026-03-01 08:{n:02}:00,{900 + n}" for n in range(N)][::-1]
     (series,) = read_log(tmp_path, ["step,time,rss_mb", *rows]).series

@@ -38,7 +38,12 @@ _TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"
 _TIME_ALIAS |= {"millis": "ms", "milliseconds": "ms", "millisecond": "ms"}
 # (`час` is an hour in Russian, Bulgarian and Serbian; in Ukrainian it is time.)
 _TIME_ALIAS |= dict.fromkeys(("hora", "horas", "heure", "heures", "godzina", "godziny"), "h")
-_TIME_ALIAS |= dict.fromkeys(("час", "часы", "часа", "часов"), "h")
+_TIME_ALIAS |= dict.fromkeys(("час", "часы", "часа", "часов", "ore", "timmar", "timer"), "h")
+_TIME_ALIAS |= dict.fromkeys(
+    ("minuto", "minutos", "minuti", "minuut", "minuter", "minutter"), "min"
+)
+_TIME_ALIAS |= dict.fromkeys(("minut", "minuta", "minuty", "минута", "минуты", "минут"), "min")
+_TIME_ALIAS |= dict.fromkeys(("segundos", "secondi", "secondes", "sekund", "секунд"), "s")
 _TIME_WORD |= _TIME_ALIAS.keys()
 # `пам'ять`
 _APOSTROPHE = re.compile("(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")

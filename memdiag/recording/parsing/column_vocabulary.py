@@ -272,7 +272,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
 # Words of an amount at a moment, beside a size.
 IN_USE = _words(
     "used use uses using usage consumed current now peak consumes consuming consumption occupied"
-    " footprint resident ws held consume occupies occupying utilizing holds holding"
+    " footprint resident held consume occupies occupying utilizing holds holding"
 )
 # What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
 HOLDERS = (

@@ -23,7 +23,7 @@ _WITHOUT_STEPS = 1 / 3
 # A clock may be set back, or several threads may write a log: at most this share of the rows, or of
 # the time.
 _BACKWARDS = 0.05
-# A position does not move in either direction more often than this. Heuristic.
+# A position does not move in either direction more often than this, nor time as far. Heuristic.
 _BOTH_WAYS = 0.2
 # Start-up: the counter has its first value for this many rows, and this many times longer than a
 # later value on average.
@@ -116,10 +116,10 @@ def without_durations(
     """Leave out time columns that often decrease: the duration of a step is not a clock. Beside a
     clock, leave out counts that go up and down: requests in each interval are no position.
 
-    groups: the rows of each process. A time that is the only axis stays in any order, except run
-    times of 60 to 64 s, which are not spaced as samples are.
+    groups: the rows of each process. A time that is the only axis stays in any order if it is
+    spaced as samples are, or goes on by much more than it goes back.
     """
-    if all(_increases(-c.values, groups) for c in candidates):  # the newest rows are first
+    if all(_is_newest_first(c, groups) for c in candidates):
         return list(candidates)
     clocks = [c for c in candidates if c.axis.kind is AxisKind.SECONDS]
     running = [c for c in clocks if _increases(c.values, groups)]
@@ -128,11 +128,17 @@ def without_durations(
         others = [c for c in others if not _goes_both_ways(c.values, groups)]
     if others or running:
         return others + running
-    return [
-        clock
-        for clock in clocks
-        if not _lasts_less_than_it_begins(clock.values) or _is_even(clock.values, groups)
-    ]
+    return [c for c in clocks if _is_even(c.values, groups) or _goes_on(c.values, groups)]
+
+
+def _is_newest_first(candidate: Candidate, groups: Sequence[Ints | slice]) -> bool:
+    """Return True if its values fall, and those of a clock evenly: durations fall as well, where
+    the first steps are the slowest.
+    """
+    is_clock = candidate.axis.kind is AxisKind.SECONDS
+    return _increases(-candidate.values, groups) and (
+        not is_clock or _is_even(candidate.values, groups)
+    )
 
 
 def _is_even(values: Floats, groups: Sequence[Ints | slice]) -> bool:
@@ -146,9 +152,10 @@ def _is_even(values: Floats, groups: Sequence[Ints | slice]) -> bool:
     return near >= _REGULAR * sum(one.size for one in spaces)
 
 
-def _lasts_less_than_it_begins(values: Floats) -> bool:
-    lowest = float(np.nanmin(values))
-    return lowest > float(np.nanmax(values)) - lowest
+def _goes_on(values: Floats, groups: Sequence[Ints | slice]) -> bool:
+    """Return True if the values go back by much less than they go on, however often."""
+    steps = np.concatenate([np.diff(values[rows][np.isfinite(values[rows])]) for rows in groups])
+    return bool(-steps[steps < 0].sum() <= _BOTH_WAYS * steps[steps > 0].sum())
 
 
 def _goes_both_ways(values: Floats, groups: Sequence[Ints | slice]) -> bool:

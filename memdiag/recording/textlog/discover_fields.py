@@ -269,6 +269,8 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
     is_count = leads or place.kind == "fraction"
     name = counts[place.kind] if is_count else _name(place, unit, own, pairs=places.pairs)
     meaning = OTHER if _is_count(place, unit) else recognise(name)
+    if place.kind == "fraction" and meaning is OTHER:  # "items cached"
+        meaning = recognise(COUNTED)
     if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
         meaning = OTHER
     if (

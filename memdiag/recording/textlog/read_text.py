@@ -81,6 +81,9 @@ _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
 # YOLO's heading, above lines that begin with `7/100`.
 _OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
+# Of a bar: `Caching images (3.2GB RAM):  12%|█▏   | 14190/118287`.
+_OF_CACHE = re.compile(rb"(?i)\b(?:pre)?caching\b[^\n\r]{0,120}?[^0-9.][0-9]+/[0-9]+ ")
+_CACHED = "items cached"
 _DECIMATED = f"of more than {ROWS_AT_MOST:,} lines with values those with the extremes were kept"
 
 
@@ -135,6 +138,8 @@ def read_text(source: Source) -> Table | None:
 
 def _collector_for(lines: Lines) -> Collector | None:
     counted = "epoch" if _OF_EPOCHS.search(lines.raw) else COUNTED
+    if len(_OF_CACHE.findall(lines.raw)) > len(lines.starts) / 2:
+        counted = _CACHED
     looked_at = _to_look_at(lines)
     is_about = MEMORY_WORD.search(lines.raw[:_PROSE_WITHIN].decode("utf-8", "replace")) is not None
     leading = _leading_name(lines)
