@@ -363,3 +363,19 @@ def test_the_working_set_of_windows_is_memory_beside_other_memory(
     rows = [f"{at};{900 + 3 * at};{700 + at}" for at in range(30)]
     recording = read_log(tmp_path, [f"time;{name};RSS (MB)", *rows])
     assert [series.column for series in recording.series] == [name, "RSS (MB)"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nach {minutes} Minuten: 1,{hundredths} GB belegt, 3000 Abfragen",
+        "dopo {minutes} minuti: 1,{hundredths} GB usati",
+        "after {minutes} minutes: 1.{hundredths} GB used, 3000 queries",
+        "через {minutes} минут: 1,{hundredths} ГБ",
+    ],
+)
+def test_minutes_before_a_size_are_its_time(tmp_path: Path, line: str) -> None:
+    rows = [line.format(minutes=10 * at, hundredths=30 + 5 * at) for at in range(1, N)]
+    (series,) = read_log(tmp_path, ["Hello,", "", *rows, "", "Any ideas?"]).series
+    assert series.axis.kind is AxisKind.SECONDS
+    assert (series.x[0], series.y[0]) == (pytest.approx(600), pytest.approx(1.35e9))

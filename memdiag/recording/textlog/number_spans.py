@@ -86,13 +86,14 @@ _BAR = re.compile(r"\s*\|[^|\w]*\|")
 _AFTER = re.compile(r"\s*([^\W\d]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 30 images: 47 MB": nothing stands behind the size.
 _AFTER_BEFORE_SIZE = re.compile(
-    rf"\s*([^\W\d]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:$|[,;(]))"
+    rf"\s*([^\W\d]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:{_IN_USE}\s*)?(?:$|[,;(]))"
 )
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 # Of other languages.
 PREPOSITIONS |= frozenset({"nach", "bei", "vor", "après", "avant", "à", "tras", "después", "antes"})
-PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po", "после", "після", "на"})
+PREPOSITIONS |= frozenset({"після"})
+PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po", "после", "через", "на"})
 # "blocks starting from 1200": a start, not an amount.
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = re.compile(OF_WORDS)
