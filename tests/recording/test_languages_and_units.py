@@ -379,3 +379,19 @@ def test_minutes_before_a_size_are_its_time(tmp_path: Path, line: str) -> None:
     (series,) = read_log(tmp_path, ["Hello,", "", *rows, "", "Any ideas?"]).series
     assert series.axis.kind is AxisKind.SECONDS
     assert (series.x[0], series.y[0]) == (pytest.approx(600), pytest.approx(1.35e9))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nach {n:8} Anfragen: {mb},5 MB",
+        "après {n} requêtes : {mb},5 Mo",
+        "tras {n} peticiones: {mb},5 MB",
+        "после {n} запросов: {mb},5 МБ",
+    ],
+)
+def test_requests_before_a_size_are_its_position(tmp_path: Path, line: str) -> None:
+    rows = [line.format(n=1000 * at, mb=460 + 9 * at) for at in range(N)]
+    (series,) = read_log(tmp_path, ["Hello,", "", *rows, "", "Any ideas?"]).series
+    assert series.axis.kind is AxisKind.REQUEST
+    assert (series.x[1], series.y[0]) == (1000, pytest.approx(460.5e6))

@@ -319,6 +319,7 @@ NAMED = {
         "NAME    CPU %    MEM USAGE / LIMIT    MEM %",
         "train   0.98%    {}MiB / 1GiB     39.27%",
     ),
+    "short identifier": ("", "a91c03bf   train   3.95%   {}MiB / 7.66GiB   4.85%   21.4kB / 3kB"),
     "usage alone": ("NAME    MEM USAGE / LIMIT", "train   {}MiB / 1GiB"),
 }
 

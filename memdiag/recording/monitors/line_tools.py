@@ -23,7 +23,7 @@ _LETTER = re.compile("(?<=[0-9])[KMGT]$")
 # groups of these are. The MB of GPU tools are MiB.
 _Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
 _DOCKER_ROW = (  # `3f2a9c1b7d4e   train   101.2%   1.211GiB / 62.7GiB   1.93%   1.2kB / 0B`
-    r"^\s*[0-9a-f]{12,64}\s+\S+\s+[0-9.]+%\s+[0-9.]+[KMGT]?i?B / [0-9.]+[KMGT]?i?B\s+[0-9.]+%\s"
+    r"^\s*[0-9a-f]{8,64}\s+\S+\s+[0-9.]+%\s+[0-9.]+[KMGT]?i?B / [0-9.]+[KMGT]?i?B\s+[0-9.]+%\s"
 )
 # `docker stats --format "{{.Name}} {{.CPUPerc}} {{.MemUsage}}"`: `train 101.2% 1.211GiB / 62.7GiB`;
 # below a header the share of the CPU may be missing.
@@ -46,9 +46,9 @@ _CONTAINERS: _Lines = (
     ),
     {
         r"^(\S+)\s+[0-9-]+\s+[0-9.-]+\s+([0-9.]+[KMGT]?)\s+\S+\s+\S+\s*$": ("container", "memory"),
-        r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
+        r"^\s*[0-9a-f]{8,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
         _NAMED_ROW: ("container", "memory"),
-        r"^[0-9a-f]{12,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
+        r"^[0-9a-f]{8,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },
 )

@@ -40,6 +40,10 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
             " job jobs ops prompt prompts episode episodes frame frames fra"
+            " anfrage anfragen abfrage abfragen aufrufe aufrufen requête requêtes appels petición"
+            " peticiones solicitud solicitudes llamadas consultas requisições chamadas richiesta"
+            " richieste chiamate zapytanie zapytań żądań verzoeken запрос запросов запросы запитів"
+            " 请求 請求 リクエスト 요청"
         ),
     ),
     (

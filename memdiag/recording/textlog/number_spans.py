@@ -86,7 +86,7 @@ _BAR = re.compile(r"\s*\|[^|\w]*\|")
 _AFTER = re.compile(r"\s*([^\W\d]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 30 images: 47 MB": nothing stands behind the size.
 _AFTER_BEFORE_SIZE = re.compile(
-    rf"\s*([^\W\d]+)(?=:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:{_IN_USE}\s*)?(?:$|[,;(]))"
+    rf"\s*([^\W\d]+)(?=\s?:\s{{1,8}}{NUMBER}[ ]?{SIZE_UNIT}\s*(?:{_IN_USE}\s*)?(?:$|[,;(]))"
 )
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
