@@ -68,6 +68,14 @@ def logs(archive: Path, directory: Path) -> Iterator[tuple[Path, dict[str, Any]]
         yield next(directory.rglob(glob.escape(name))), truth
 
 
+def every_log() -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    """The logs of all corpora, each with the name of its corpus and its truths."""
+    for archive in sorted(LOGS.glob("*.tar.xz")):
+        with tempfile.TemporaryDirectory() as directory:
+            for log, truth in logs(archive, Path(directory)):
+                yield archive.name.removesuffix(".tar.xz"), log, truth
+
+
 def said(log: Path, truth: dict[str, Any]) -> tuple[str, bool]:
     """The verdict, and whether the column that counts was read with its values."""
     try:
@@ -127,15 +135,12 @@ def intervals_s() -> dict[str, list[float]]:
     `everyday`, `monitoring`, `pasted`.
     """
     found: dict[str, list[float]] = {}
-    for archive in sorted(LOGS.glob("*.tar.xz")):
-        kind = archive.name.partition(".")[0].partition("_")[0]
-        with tempfile.TemporaryDirectory() as directory:
-            for log, _ in logs(archive, Path(directory)):
-                with contextlib.suppress(MemdiagError):
-                    one = next(iter(memdiag.analyze(log))).series[0]
-                    if one.axis.kind is AxisKind.SECONDS and one.samples > 1:
-                        interval_s = (one.last_x - one.first_x) / (one.samples - 1)
-                        found.setdefault(kind, []).append(interval_s)
+    for corpus, log, _ in every_log():
+        with contextlib.suppress(MemdiagError):
+            one = next(iter(memdiag.analyze(log))).series[0]
+            if one.axis.kind is AxisKind.SECONDS and one.samples > 1:
+                interval_s = (one.last_x - one.first_x) / (one.samples - 1)
+                found.setdefault(corpus.partition("_")[0], []).append(interval_s)
     return found
 
 
@@ -148,11 +153,9 @@ def main() -> int:
         return 0
     truths: dict[str, dict[str, Any]] = {}
     now: Said = {}
-    for archive in sorted(LOGS.glob("*.tar.xz")):
-        with tempfile.TemporaryDirectory() as directory:
-            for log, truth in logs(archive, Path(directory)):
-                key = f"{archive.name.removesuffix('.tar.xz')}/{log.name}"
-                truths[key], now[key] = truth, said(log, truth)
+    for corpus, log, truth in every_log():
+        key = f"{corpus}/{log.name}"
+        truths[key], now[key] = truth, said(log, truth)
     first = json.loads(FIRST_RUN.read_text(encoding="utf-8"))
     if "--first" in sys.argv:  # of corpora that are new
         first = {**now, **first}

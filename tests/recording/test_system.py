@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,18 @@ def _afternoon(i: int) -> str:
 
 SAR_HEADER = "    kbmemfree   kbavail kbmemused  %memused kbbuffers  kbcached  kbcommit   %commit"
 STATS_HEADER = "CONTAINER ID   NAME      CPU %     MEM USAGE / LIMIT     MEM %     NET I/O   PIDS\n"
+
+TIMED_PS = Said(
+    says=lambda i: (
+        f"2024-01-01 09:00:{i:02d} ann   711 99.1  1.{i % 9} {8000 + i} {3000 + 7 * i} ?   Sl"
+        f"   08:12   3:{i:02d} python serve.py --port 80\n"
+    ),
+    metric="rss_bytes",
+    y=lambda i: (3000 + 7 * i) * KIB,
+    process="python serve.py --port 80",
+    role=Role.RESIDENT,
+    axis=AxisKind.SECONDS,
+)
 
 TOOLS = {
     "sar": Said(
@@ -273,28 +285,9 @@ TOOLS = {
         process="web-3",
         role=Role.RESIDENT,
     ),
-    "ps aux with a time in front": Said(
-        says=lambda i: (
-            f"2024-01-01 09:00:{i:02d} ann   711 99.1  1.{i % 9} {8000 + i} {3000 + 7 * i} ?   Sl"
-            f"   08:12   3:{i:02d} python serve.py --port 80\n"
-        ),
-        metric="rss_bytes",
-        y=lambda i: (3000 + 7 * i) * KIB,
-        process="python serve.py --port 80",
-        role=Role.RESIDENT,
-        axis=AxisKind.SECONDS,
-    ),
-    "ps aux below its header with a time in front": Said(
-        first="  USER  PID %CPU %MEM  VSZ  RSS TTY  STAT START  TIME COMMAND\n",
-        says=lambda i: (
-            f"2024-01-01 09:00:{i:02d} ann   711 99.1  1.{i % 9} {8000 + i} {3000 + 7 * i} ?   Sl"
-            f"   08:12   3:{i:02d} python serve.py --port 80\n"
-        ),
-        metric="rss_bytes",
-        y=lambda i: (3000 + 7 * i) * KIB,
-        process="python serve.py --port 80",
-        role=Role.RESIDENT,
-        axis=AxisKind.SECONDS,
+    "ps aux with a time in front": TIMED_PS,
+    "ps aux below its header with a time in front": replace(
+        TIMED_PS, first="  USER  PID %CPU %MEM  VSZ  RSS TTY  STAT START  TIME COMMAND\n"
     ),
     "an exporter's page": Said(
         says=lambda i: (

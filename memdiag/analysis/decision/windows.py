@@ -136,7 +136,7 @@ def staircase(case: Case) -> Window | str:
 
 
 def _continues(steps: Staircase, common: Common) -> bool:
-    """Return True if the steps lie on a line, and the last wait is no longer than the others."""
+    """Return True if the steps lie on a line and less than two median gaps have passed since."""
     if len(steps.at) < common.cycles or steps.waited >= 2 * steps.median_gap:
         return False
     return r_squared(steps.at, steps.level) >= common.block_r2

@@ -108,7 +108,7 @@ def is_time_alone(text: pl.Series) -> bool:
 
 def date_order(text: pl.Series) -> str:
     """The order of day, month and year in dates such as `05/06/2025`, as far as they show it:
-    "dmy", "mdy" or, only for years of two digits, "ymd"; "" if there are no such dates.
+    "dmy", "mdy" or, only for years of two digits, "ymd"; "" for a text without such dates.
     """
     ways = _by_order(text)
     return min(ways, key=lambda order: _disorder(ways[order]), default="")

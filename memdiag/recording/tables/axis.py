@@ -117,7 +117,7 @@ def without_durations(
     clock, leave out counts that go up and down: requests in each interval are no position.
 
     groups: the rows of each process. A time that is the only axis stays in any order if it is
-    spaced as samples are, or goes on by much more than it goes back.
+    spaced as samples are, or increases by much more in total than it decreases.
     """
     if all(_is_newest_first(c, groups) for c in candidates):
         return list(candidates)
@@ -153,7 +153,7 @@ def _is_even(values: Floats, groups: Sequence[Ints | slice]) -> bool:
 
 
 def _goes_on(values: Floats, groups: Sequence[Ints | slice]) -> bool:
-    """Return True if the values go back by much less than they go on, however often."""
+    """Return True if the decreases add up to much less than the increases, however often."""
     steps = np.concatenate([np.diff(values[rows][np.isfinite(values[rows])]) for rows in groups])
     return bool(-steps[steps < 0].sum() <= _BOTH_WAYS * steps[steps > 0].sum())
 

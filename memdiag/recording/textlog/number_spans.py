@@ -92,8 +92,8 @@ _AFTER_BEFORE_SIZE = re.compile(
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 # Of other languages.
 PREPOSITIONS |= frozenset({"nach", "bei", "vor", "après", "avant", "à", "tras", "después", "antes"})
-PREPOSITIONS |= frozenset({"після"})
-PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po", "после", "через", "на"})
+PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po"})
+PREPOSITIONS |= frozenset({"после", "після", "через", "на"})
 # "blocks starting from 1200": a start, not an amount.
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = re.compile(OF_WORDS)

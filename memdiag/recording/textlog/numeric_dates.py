@@ -73,8 +73,8 @@ class NumericDates:
 
 
 def _order_without_year(found: Sequence[re.Match[bytes]]) -> str:
-    """`dm` or `md` of dates without a year: there are no more than 12 months, and the day changes
-    more often.
+    """`dm` or `md` of dates without a year: a number above 12 is a day, else the one with more
+    different values is.
     """
     pairs = [tuple(map(int, one.group(*_WITHOUT_YEAR))) for one in found if one["day_or_month"]]
     if not pairs:

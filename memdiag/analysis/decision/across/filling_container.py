@@ -53,29 +53,28 @@ def filling_container(finding: Finding, series: SeriesSet) -> tuple[Argument, Ch
     whose = "most of the growth is" if named else "memory may grow until it is full:"
     name = largest.name.translate(_WITHOUT_BRACES)
     numbers = {"items": largest.items}
-    more_x: float | None = None
-    more_s: float | None = None
-    if math.isfinite(left_x):
+    need_x = left_x if math.isfinite(left_x) else None
+    need_more = NeedMore(more_x=None, more_s=None, why=_NOT_SAID)
+    if need_x is not None:
         text = "which holds at most {bound} items, has {items}, and is full after {left_x}"
         numbers |= {"bound": largest.bound, "left_x": largest.left_x}
-        more_x, seconds_per_x = left_x + finding.last_x - finding.first_x, _seconds_per_x(finding)
+        more_x, seconds_per_x = need_x + finding.last_x - finding.first_x, _seconds_per_x(finding)
         more_s = None if seconds_per_x is None else more_x * seconds_per_x
+        need_more = NeedMore(more_x=more_x, more_s=more_s, why=_WHY)
     else:
         text = "which has {items} items; how many it holds is not in the log"
     argument = Argument(
         text=f"{whose} `{name}`, {text}",
         numbers=numbers,
         reason=Reason.FILLING,
-        need_x=left_x if math.isfinite(left_x) else None,
+        need_x=need_x,
     )
     return argument, {
         "onset_x": None,
         "forecasts": (),
         "limit_hits": (),
         "confidence": series.policy.reporting.open_confidence,
-        "need_more": NeedMore(
-            more_x=more_x, more_s=more_s, why=_NOT_SAID if more_x is None else _WHY
-        ),
+        "need_more": need_more,
     }
 
 
