@@ -9,6 +9,7 @@ import pytest
 from logs import read_log, series_of
 
 from memdiag.errors import ReadError
+from memdiag.recording.monitors.samplings import time_in_front
 from memdiag.values.measurements import AxisKind
 
 N = 12
@@ -185,3 +186,43 @@ def test_seconds_since_1970_above_copies_of_proc(tmp_path: Path) -> None:
     (series,) = read_log(tmp_path, lines).series
     assert series.y.tolist() == [(9000 + n) * 1024 for n in range(N)]
     assert np.diff(series.x).tolist() == [60] * (N - 1)
+
+
+_OF_PS = "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND"
+_OF_TOP = "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND"
+
+
+@pytest.mark.parametrize("front", ["2025-02-24 16:{:02}:04  ", "1740413{:02}0 ", "[16:{:02}:04] "])
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        (_OF_PS, "me  {}  304  3.4 21483920 {} pts/0  Rl+  09:12 0:29 python train.py -a 1"),
+        (_OF_TOP, "  {} me  20  0  21.1g  {}  91m S  98.0  1.2  21:09.30 python train.py -a 1"),
+        ("PID RSS CMD", "{} {} python train.py -a 1"),
+    ],
+)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_times_in_front_of_rows_below_one_header(
+    tmp_path: Path, front: str, header: str, row: str, processes: int
+) -> None:
+    lines = [" " * 20 + header]
+    for n in range(10, 10 + N):
+        lines += [front.format(n) + row.format(70 + p, 9000 + n + p) for p in range(processes)]
+    series = [one for one in read_log(tmp_path, lines).series if one.metric == "rss_bytes"]
+    assert len(series) == processes
+    for p, one in enumerate(series):
+        assert one.y.tolist() == [1024 * (9010 + n + p) for n in range(N)]
+        assert one.axis.kind is AxisKind.SECONDS
+        assert set(np.diff(one.x)) == {10 if front[0] == "1" else 60}
+
+
+@pytest.mark.parametrize("front", ["3 ", "3.5 ", "1740413 ", "16:15 ", "run 16:15:04 ", "Mar 24 "])
+def test_what_is_no_time_in_front(front: str) -> None:
+    line = f"{front}71 900 python"
+    assert time_in_front(line) == ("", line)
+
+
+def test_a_number_in_front_of_rows_is_no_time(tmp_path: Path) -> None:
+    lines = ["PID RSS CMD", *(f"1740413{n}0 ann 71 {900 + n} python" for n in range(10, 10 + N))]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)

@@ -203,22 +203,57 @@ def test_ps_without_headers_names_its_columns(tmp_path: Path, command: str) -> N
     assert (series.x[1], series.y[0]) == (20, 84000 * 1024)
 
 
+def _ps(pipe: str) -> str:
+    return f"me@box:~$ while sleep 60; do ps -o pid,rss,etime,cmd -p 7 {pipe}; done"
+
+
 @pytest.mark.parametrize(
-    "rows_alone", ["tail -1", "tail -n 1", "tail -n +2", "sed 1d", "grep -v PID"]
+    "pipe",
+    [
+        *("| tail -1", "|tail -n 1", "| tail -n +2", "| sed 1d", "| sed -n '2p'", "| grep -v PID"),
+        *("| awk 'NR>1'", '| awk "NR==2"', "| grep '[p]ython' | sort -k2 | head -1"),
+        *("| sed '1d' | tee -a log", "--no-headers | sed 's/^ *//'"),
+    ],
 )
-def test_ps_whose_header_is_cut_off_names_its_columns(tmp_path: Path, rows_alone: str) -> None:
-    command = (
-        f"me@lab:~$ while true; do ps -o pid,rss,etime,cmd -p 7 | {rows_alone}; sleep 60; done"
-    )
-    rows = [f"    7 {84000 + n}  {n:02}:03 python train.py --lr 0.1" for n in range(N)]
-    series = series_of(read_log(tmp_path, [command, *rows]), "rss_bytes")
-    assert (series.x[1], series.y[0]) == (63, 84000 * 1024)
+@pytest.mark.parametrize("front", ["", "2025-02-24 16:{:02}:04 ", "17404137{:02} "])
+def test_ps_behind_whose_header_is_left_out(tmp_path: Path, pipe: str, front: str) -> None:
+    rows = [f"{front.format(n)}  7 {84000 + n}    59:{n:02} python 3.py" for n in range(N)]
+    later = [f"{front.format(59)} 7 {85000 + n} 01:00:{n:02} python 3.py" for n in range(N)]
+    lines = ["[1] 17342", _ps(pipe), *rows, *(later if not front else ()), "^C", "me@box:~$ ls"]
+    series = series_of(read_log(tmp_path, lines), "rss_bytes")
+    assert series.y[:N].tolist() == [1024 * (84000 + n) for n in range(N)]
+    assert series.axis.kind is AxisKind.SECONDS
+    assert set(np.diff(series.x[:N])) == {60 if " 16:" in front else 1}
 
 
-def test_rows_below_another_command_have_no_names_of_ps(tmp_path: Path) -> None:
-    rows = [f"    7 {84000 + n}  {n:02}:03 python train.py" for n in range(N)]
+@pytest.mark.parametrize(
+    ("command", "row"),
+    [
+        (_ps("| tail -1 | awk '{print $2, $1, $3, $4}'"), "{} 7 01:03 python"),
+        (_ps("| tail -1 | cut -c3-"), "7 {} 01:03 python"),
+        (_ps("| wc -l"), "7 {} 01:03 python"),
+        (_ps("| tail -1"), "3 7 {} 01:03 python"),  # a count in front
+        (_ps("| tail -1"), "7 {} 512 python train.py"),
+        ("$ ps -o pid,rss,cmd -p 7 | tail -1", "3 7 {} python train.py"),
+        ("$ ps -o rss,vsz -p 7 | tail -1\n$ ps -o vsz,rss -p 7 | tail -1", "512 {}"),
+        ("$ ps -o rss=,cmd= -p 7 | sed 's/python/7/'", "{} 7"),
+    ],
+)
+def test_columns_that_the_command_does_not_show_are_refused(
+    tmp_path: Path, command: str, row: str
+) -> None:
     with pytest.raises(ReadError):
-        read_log(tmp_path, ["me@lab:~$ ps -o pid,rss,etime,cmd -p 7 | wc -l", *rows])
+        read_log(tmp_path, [command, *(row.format(84000 + n) for n in range(N))])
+
+
+def test_ps_of_several_processes_without_its_header(tmp_path: Path) -> None:
+    lines = ["$ while sleep 9; do date; ps -eo rsz,pid,args | grep [w]ork; done"]
+    for n in range(N):
+        lines += [f"Mon Feb 24 16:{n:02}:04 CET 2025", f"{900 + n} 71 work a", f"{700} 72 work b"]
+    series = read_log(tmp_path, lines).series
+    assert [one.process for one in series] == ["work a", "work b"]
+    assert series[0].y.tolist() == [1024 * (900 + n) for n in range(N)]
+    assert np.diff(series[0].x).tolist() == [60] * (N - 1)
 
 
 def test_lines_by_epoch_are_read_beside_those_by_iteration(tmp_path: Path) -> None:

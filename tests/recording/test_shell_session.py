@@ -22,11 +22,18 @@ from memdiag.values.measurements import AxisKind, Role
         ("$ ps -o rss= -p 4711 | tr -d ' '", " 1070888", "rss (KiB): 1070888"),
         ("$ awk '/VmRSS/{print $2}' /proc/7/status", "912", "VmRSS (KiB): 912"),
         ("$ ps -o rss= -p 7 | awk '{print $1/1024}'", "812.5", "rss (MiB): 812.5"),
+        ("$ grep \"Pss:\" /proc/7/smaps_rollup | awk '{print $2}'", "912", "Pss (KiB): 912"),
+        ("$ grep \"Threads:\" /proc/7/status | awk '{print $2}'", "91", "Threads: 91"),
         ("PS C:\\a> (ps train).WorkingSet64 / 1MB", "1203,1367", "WorkingSet64 (MiB): 1203.1367"),
         ("PS C:\\a> (ps train).WorkingSet64", "1203136700", "WorkingSet64: 1203136700"),
         ("> lobstr::mem_used()", "285.70 MB", "mem_used: 285.70 MB"),
         ("> mem_used()", "[1] 285700000", "mem_used: 285700000"),
         ("[me@login2 ~]$ sstat -j 7.batch -o MaxRSS%12 -n", "  21.4G ", "MaxRSS: 21.4G"),
+        ('> collectgarbage("count")', "4679.68", "lua_memory (KiB): 4679.68"),
+        ("> collectgarbage('count') / 1024", "4.68", "lua_memory (MiB): 4.68"),
+        ('> print(collectgarbage("count") * 1024)', "4679", "lua_memory (bytes): 4679"),
+        ('> collectgarbage("count") - before', "4679.68", "4679.68"),
+        ("> collectgarbage()", "0", "0"),
         ("$ free -m | awk '{print $3}'", "7412", "7412"),
         ("$ wc -l train.log", "7412", "7412"),
         ("> quoted text about memory", "7412", "7412"),
@@ -45,8 +52,25 @@ def test_only_a_loop_names_several_numbers() -> None:
     once = [b"$ ps -C python -o rss=", *printed]
     assert with_commands_names(once) == once
     named = with_commands_names([b"$ while sleep 5; do ps -o rss= -p 7; done", *printed, b"$ ls"])
-    first, second = (b"elapsed (s): 0, rss (KiB): 812000", b"elapsed (s): 5, rss (KiB): 815000")
+    first = b"elapsed time (s): 0, rss (KiB): 812000"
+    second = b"elapsed time (s): 5, rss (KiB): 815000"
     assert named[1:4] == [first, b"part two", second]
+    named = with_commands_names([b"> for (i in 1:2) print(mem_used(fit(i)))", *printed])
+    assert named[1:] == [b"mem_used: 812000", b"part two", b"mem_used: 815000"]
+
+
+@pytest.mark.parametrize(
+    ("command", "before"),
+    [
+        ("$ while sleep $N; do ps -o rss= -p 7; done", "tick: 1, "),
+        ("> for (;;) { await sleep(5000); print(process.memoryUsage().rss) }", "tick: 1, "),
+        ("> for (i in 1:2) { print(mem_used()); Sys.sleep(0.5) }", "elapsed time (s): 0.5, "),
+        ("$ watch -n2 'ps -o rss= -p 7'", "elapsed time (s): 2, "),
+    ],
+)
+def test_what_dates_the_readings_of_a_loop(command: str, before: str) -> None:
+    named = with_commands_names([command.encode(), b"812000", b"815000"])
+    assert named[2].decode().startswith(before)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +129,8 @@ def test_a_number_behind_a_time_needs_a_loop_and_a_name(command: str) -> None:
             "> for (k in 1:9) cat(paste0(k*40, ' maps done: ', pryr::mem_used()), '\\n')",
             "maps done",
         ),
+        ('irb(main):001:0> 9.times { |i| run; puts "#{i*40} runs: #{mem_used} MB" }', "runs"),
+        ("> for (k of all) { run(k); console.log(`${k.n} runs: ${mem_used()} MB`) }", "runs"),
     ],
 )
 def test_a_loop_names_the_size_behind_its_count(tmp_path: Path, command: str, counted: str) -> None:
@@ -122,12 +148,70 @@ def test_a_loop_names_the_size_behind_its_count(tmp_path: Path, command: str, co
         '> for (k in 1:9) { mem_used(); cat(k*40, "maps:", file.size(f), "\\n") }',
         '> cat(40, "maps:", format(mem_used()), "\\n")',
         '> for (k in 1:9) cat(k*40, "sims:", format(mem_used()), "\\n")',
+        'irb(main):001:0> 9.times { |i| mem_used; puts "#{i*40} maps: #{size} MB" }',
     ],
 )
 def test_a_size_behind_a_count_needs_a_loop_that_prints_both(tmp_path: Path, command: str) -> None:
     lines = [command, *(f"{40 * n} maps: {310 + n}.5 MB " for n in range(1, 10)), "> q()"]
     with pytest.raises(ReadError):
         read_log(tmp_path, lines)
+
+
+@pytest.mark.parametrize(
+    ("command", "row", "bytes_each"),
+    [
+        ('> for i=1,9 do run(); print(i*40, collectgarbage("count")) end', "{}\t{}.5", 1024),
+        ("> for (k in 1:9) { run(k); cat(k*40, rss_mb(), '\\n') }", "{} {}.5 ", 1e6),
+        ("> for (let k=1; k<9; k++) console.log(k*40, rss_mb())", "{} {}.5", 1e6),
+        (
+            "julia> for k in 1:9; run(); println(40k, ' ', k*40, ', ', rss_mb()); end",
+            "7 {} {}.5",
+            0,
+        ),
+    ],
+)
+def test_a_loop_names_the_numbers_that_it_prints(
+    tmp_path: Path, command: str, row: str, bytes_each: float
+) -> None:
+    lines = [command, *(row.format(40 * n, 310 + n) for n in range(1, 10))]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(310.5 + n) * (bytes_each or 1e6) for n in range(1, 10)]
+    if bytes_each:
+        assert series.x[:2].tolist() == [40, 80]
+
+
+@pytest.mark.parametrize(
+    ("command", "row"),
+    [
+        ("> for i=1,9 do run(); print(i*40, os.clock()) end", "{}\t{}.5"),
+        ("> for i=1,9 do rss_mb(); print(i*40, count(i)) end", "{}\t{}.5"),
+        ("> for i=1,9 do print(i*40, rss_mb()) print(i, 4) end", "{}\t{}.5"),
+        ("> for i=1,9 do print(i*40, rss_mb(), size(i)) end", "{}\t{}.5"),
+        ("> for i=1,9 do print(i*40, collectgarbage('count') - base) end", "{}\t{}.5"),
+    ],
+)
+def test_numbers_of_a_loop_need_a_name_each(command: str, row: str) -> None:
+    lines = [command, *(row.format(40 * n, 310 + n) for n in range(1, 10))]
+    typed = [line.encode() for line in lines]
+    assert with_commands_names(typed) == typed
+
+
+def test_the_result_of_a_loop_of_ruby_is_no_reading(tmp_path: Path) -> None:
+    prompt = "irb(main):001:0> 34.times {{ |i| {} }}"
+    shown = [f"{310 + n}.5" for n in range(9)]
+    lines = [prompt.format("puts rss_mb"), *shown, "=> 34", "irb(main):002:0> "]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(310.5 + n) * 1e6 for n in range(9)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [prompt.format("log(rss_mb)"), "=> 34"] * 9)
+
+
+def test_a_console_is_no_quote(tmp_path: Path) -> None:
+    lines = []
+    for n in range(9):
+        lines += ["> run(500)", "> run(9)", '> collectgarbage("count")', f"{4679 + n}.5"]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(4679.5 + n) * 1024 for n in range(9)]
 
 
 def test_a_vector_in_parts_is_one_list() -> None:

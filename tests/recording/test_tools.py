@@ -73,6 +73,53 @@ def test_nvidia_smi_compute_apps(tmp_path: Path) -> None:
     assert recording.series[0].y[0] == 100 * MIB
 
 
+_QUERY = "nvidia-smi --query-gpu=index,memory.total,memory.used,utilization.gpu --format=csv,"
+
+
+@pytest.mark.parametrize("command", ["# date; ", "$ while true; do date; ", "From "])
+@pytest.mark.parametrize("front", ["2025-10-02 11:{:02}:15, ", "Thu Oct  2 11:{:02}:15 CEST 2025 "])
+@pytest.mark.parametrize("unit", ["", " MiB"])
+def test_the_command_of_nvidia_smi_names_the_columns(
+    tmp_path: Path, command: str, front: str, unit: str
+) -> None:
+    options = "noheader" if unit else "noheader,nounits"
+    rows = [
+        f"{front.format(i)}{gpu}, 81559{unit}, {9000 + i + gpu}{unit}, {i % 9}"
+        for i in range(N)
+        for gpu in (0, 1)
+    ]
+    found = read_log(tmp_path, [f"{command}{_QUERY}{options} -l 60 | tee -a log", *rows]).series
+    assert [one.process for one in found] == ["gpu 0", "gpu 1"]
+    for gpu, used in enumerate(found):
+        assert used.metric == "memory_used_bytes"
+        assert used.y.tolist() == [(9000 + i + gpu) * MIB for i in range(N)]
+        assert np.diff(used.x).tolist() == [60] * (N - 1)
+
+
+def test_nvidia_smi_names_processes_in_turn_without_times(tmp_path: Path) -> None:
+    command = "$ nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv,noheader -l 1"
+    rows = [f"{pid}, python, {pid + i} MiB" for i in range(N) for pid in (100, 200)]
+    found = read_log(tmp_path, [command, *rows]).series
+    assert [one.x.tolist() for one in found] == [list(range(N))] * 2
+
+
+@pytest.mark.parametrize(
+    ("behind", "row"),
+    [
+        ("noheader,nounits | cut -d, -f1,3,2,4", "0, {}, 81559, 3"),
+        ("noheader,nounits | awk -F, '{print $1, $3, $2, $4}' OFS=,", "0, {}, 81559, 3"),
+        ("noheader,nounits", "4, 0, {}, 81559, 3"),  # a count in front
+        ("noheader,nounits", "{}, 81559, 3"),
+        ("nounits", "0, {}, 81559, 3"),  # its header is elsewhere
+    ],
+)
+def test_columns_that_the_query_does_not_show_are_refused(
+    tmp_path: Path, behind: str, row: str
+) -> None:
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [f"# {_QUERY}{behind}", *(row.format(9000 + i) for i in range(N))])
+
+
 def test_nvidia_smi_dmon_and_pmon(tmp_path: Path) -> None:
     dmon = "# gpu     sm    mem     fb   bar1   ccpm\n# Idx      %      %     MB     MB     MB\n"
     dmon += "".join(f"    0     50     20   {500 + i}      5      0\n" for i in range(N))

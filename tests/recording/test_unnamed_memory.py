@@ -11,6 +11,7 @@ from logs import read_log
 
 from memdiag.errors import ReadError
 from memdiag.recording.read import read
+from memdiag.values.measurements import Unit
 
 ROWS = 60
 PAGE = 4096
@@ -97,3 +98,31 @@ def test_the_size_of_what_a_process_writes_is_not(tmp_path: Path, line: str) -> 
     text = [line.format(n=5 * n, mb=1150 + n, cpu=3 + n * 7 % 30) for n in range(12)]
     with pytest.raises(ReadError):
         read_log(tmp_path, text)
+
+
+@pytest.mark.parametrize("unit", ["", " MiB", "MB", " GiB", " bytes"])
+def test_sizes_below_lines_that_say_memory_are_read(tmp_path: Path, unit: str) -> None:
+    lines = [
+        "Memory of the worker",
+        "It ran all night:",
+        *(f"{811 + n}.5{unit}" for n in range(12)),
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.y / series.y[0]).tolist() == [(811.5 + n) / 811.5 for n in range(12)]
+    assert series.unit is (Unit.BYTES if unit else Unit.COUNT)
+
+
+@pytest.mark.parametrize(
+    ("above", "size"),
+    [
+        ("Uploads of today", "{} MiB"),
+        ("Memory of the worker", "{} ms"),
+        ("Memory of the worker", "{} of 900"),
+    ],
+)
+def test_numbers_below_lines_of_something_else_are_refused(
+    tmp_path: Path, above: str, size: str
+) -> None:
+    lines = [above, "It ran all night:", *(size.format(811 + n) for n in range(12))]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, lines)

@@ -31,6 +31,7 @@ _LINES_ABOVE, _NUMBERS_AT_LEAST = 8, 8
 _LONGEST_NAME = 100
 _TIME_AND_NUMBER = 2
 _ALONE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
+_SIZE = re.compile(rf"{_ALONE.pattern} ?(?:[kKMGT]i?B|bytes)")
 
 
 def is_list(source: Source) -> bool:
@@ -85,12 +86,13 @@ def read_bare(source: Source, layout: Layout) -> Table:
 
 
 def has_numbers_below(source: Source) -> bool:
-    """Return True for numbers, one per line, below a few lines of text, if these or the name of the
-    file say memory.
+    """Return True for numbers, all or none with a unit, one per line, below a few lines of text, if
+    these or the name of the file say memory.
     """
     lines = [line.strip() for line in source.head().split("\n") if line.strip()]
     lines = lines if source.whole else lines[:-1]
-    numbers = [_ALONE.fullmatch(line) is not None for line in lines]
+    are_sizes = any(map(_SIZE.fullmatch, lines))
+    numbers = [(_SIZE if are_sizes else _ALONE).fullmatch(line) is not None for line in lines]
     above = numbers.index(True) if any(numbers) else 0
     if not 0 < above <= _LINES_ABOVE or len(lines) < above + _NUMBERS_AT_LEAST:
         return False
@@ -101,8 +103,10 @@ def has_numbers_below(source: Source) -> bool:
 
 
 def read_below(source: Source) -> Table:
-    """The numbers that are alone on their lines."""
+    """The numbers, or the sizes, that are alone on their lines."""
     lines = source.all_bytes().decode("utf-8", errors="replace").split("\n")
+    if sizes := [line for line in map(str.strip, lines) if _SIZE.fullmatch(line)]:
+        return _of(pl.Series(sizes))
     numbers = [float(line) for line in map(str.strip, lines) if _ALONE.fullmatch(line)]
     return _of(pl.Series(numbers, dtype=pl.Float64))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from binascii import a2b_qp
+from itertools import pairwise
 
 from memdiag.recording.inputs.php_dumps import with_dumped_names
 from memdiag.recording.inputs.python_session import with_names
@@ -64,6 +65,9 @@ _REPREX = re.compile(rb"#> ?")
 _REPREX_AT_LEAST, _REPREX_SHARE = 3, 0.25
 _AMOUNT = re.compile(rb"[0-9] ?[KMGT]i?B\b")
 _QUOTED = 0.6
+_CALL = re.compile(rb"> [A-Za-z.][\w.:]*\(.*[)}]\s*$")
+_ANSWER = re.compile(rb"\s*(?:\[1\] +)?[0-9][0-9.]*(?: ?[KMGT]i?B)?\s*")
+_ANSWERS_AT_LEAST = 3
 # The half of the day before the time, in Chinese, Japanese and Korean.
 _HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
 _HALF = re.compile(f"({'|'.join(_HALVES)}) ?([0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)".encode())
@@ -190,6 +194,9 @@ def _without_typst(line: bytes) -> bytes:
 
 def _is_quoted(lines: list[bytes]) -> bool:
     filled = [line for line in lines if line.strip()]
+    answers = (_CALL.match(a) and _ANSWER.fullmatch(b) for a, b in pairwise(filled))
+    if sum(map(bool, answers)) >= _ANSWERS_AT_LEAST:  # of a console of R or Lua
+        return False
     return sum(_QUOTE.match(line) is not None for line in filled) > _QUOTED * len(filled)
 
 

@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.printed_columns import columns_of_ps, fields_of_nvidia_smi
 from memdiag.values.measurements import Unit
 
 _ENVIRONMENT = rb"(?:\([\w.-]+\) ?)*"
@@ -38,9 +39,25 @@ _DATED = re.compile(rb"(?:\$\(|`)date\b[^()`]*[)`][^;|&$`]{0,16}(?:\$\(|`)([^`;&
 _COUNTED = re.compile(rb"\s*[0-9]+ ([A-Za-z]{2,24}(?: [A-Za-z]{2,24}){0,2})(?=:)")
 _RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
-_LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
+_LOOP = re.compile(
+    rb"\b(?:for|while|until|repeat|watch|sapply|lapply|loop do)\b"
+    rb"|\.(?:times|upto|step|each\w*)\b(?= *(?:\{|do\b|\())"  # Ruby
+)
+# What a loop prints in turn: `print(i*1000, collectgarbage("count"))`.
+_PRINT = re.compile(rb"(?<![\w.])(?:print|println|cat|console\.log)\(")
+_TEXT = re.compile(rb"[\"'][^\"'\w]*(?:\\[nt])?[^\"'\w]*[\"']")
+_TOKEN = re.compile(rb"\"[^\"]*\"|'[^']*'|.")
+_COUNTER = re.compile(rb"\bfor ?\(? ?(?:let |var |local )?([A-Za-z_]\w*)\b")
+_NUMBERS = re.compile(rb"\s*[0-9.]+(?:e[-+]?[0-9]+)?(?:(?:, ?|\s+)[0-9.]+(?:e[-+]?[0-9]+)?)+\s*")
+# Of Lua, in KiB, unless it is a part of a difference.
+_OF_LUA = re.compile(
+    rb"(?<![-+] )(?<![-+])\bcollectgarbage ?\(? ?[\"']count[\"'] ?(?:\)|(?!\)))(?! ?[-+])"
+    rb"(?: ?\* ?(1024)\b)?"
+)
+# A loop that waits between readings is a monitor, whose readings are no operations.
 _PAUSE = re.compile(
-    rb"\b(?:sleep|Start-Sleep(?: -s\w*)?|watch -n) ?([0-9]{1,6}(?:\.[0-9]{1,3})?)([mh]?)\b"
+    rb"(?:(?<!await )(?<!Thread\.)\bsleep|\bStart-Sleep(?: -s\w*)?|\bwatch -n)"
+    rb"(?: |\(|(?<=n))([0-9]{1,6}(?:\.[0-9]{1,3})?)([mh]?)\b|\b(?:sleep|Start-Sleep|watch)\b"
 )
 _SECONDS = {b"": 1.0, b"m": 60.0, b"h": 3600.0}
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
@@ -52,12 +69,6 @@ _IN_BYTES = re.compile(rb"\bMemoryInUse\b")  # of Mathematica
 _COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
 _DECIMAL_COMMA = re.compile(rb"^([0-9]+),([0-9]{1,2}|[0-9]{4,})(?![0-9,.])")
 _LONGEST = 400
-# Of several columns without a header, which the command names: `ps --no-headers -o etimes,rss`.
-_OF_COLUMNS = re.compile(rb"\bps\b[^|;]*\s-?o ?[a-z%]+(?:=,|,[^|;]*\s--no-headers?\b)")
-_NO_HEADERS = re.compile(rb"\bps\b[^|;]*\s(?:--no-headers?|h)\s[^|;]*?-?o ?[a-z%]+,")
-_ROWS_ALONE = re.compile(
-    rb"\bps\b[^|;]*\s-?o ?[a-z%]+,[^|;]*\| ?(?:tail -(?:n ?)?(?:\+2|1)\b|sed 1d\b|grep -v\b)"
-)
 _OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)")
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
@@ -83,17 +94,25 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     others: list[int] = []
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
-        if any(one.search(command) for one in (_OF_COLUMNS, _NO_HEADERS, _ROWS_ALONE, _OF_PODS)):
+        text = command.decode("utf-8", "replace")
+        if _OF_PODS.search(command) or columns_of_ps(text) or fields_of_nvidia_smi(text):
             named[at] = command
+        is_loop = _LOOP.search(command) is not None
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
-        if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
+        if is_loop:  # in Ruby its result is the number of rounds
+            results = [n for n in numbers if _RESULT.match(lines[n])]
+            numbers = {n: numbers[n] for n in numbers if n not in results}
+            others += results
+        if numbers and (len(numbers) == 1 or is_loop) and (name := _name(command)):
             named[at] = b""  # the numbers in it are not readings
-            pause_s = _pause_s(command)
+            pause = _PAUSE.search(command) if is_loop else None
             for turn, (n, number) in enumerate(numbers.items()):
-                when = f"elapsed (s): {turn * pause_s:g}, " if pause_s else ""
                 value = _DECIMAL_COMMA.sub(rb"\1.\2", number)
-                named[n] = f"{when}{name}: ".encode() + value
-        elif placed := _behind_positions(command, {n: lines[n] for n in range(at + 1, end)}):
+                named[n] = f"{_moment(turn, pause)}{name}: ".encode() + value
+        elif is_loop and (
+            placed := _in_turn(command, {n: lines[n] for n in range(at + 1, end)})
+            or _behind_positions(command, {n: lines[n] for n in range(at + 1, end)})
+        ):
             named[at] = b""
             for n, line in placed.items():
                 named[n] = line
@@ -104,18 +123,59 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     return named
 
 
-def _pause_s(command: bytes) -> float:
-    """Seconds that a loop waits in each turn, 0 if it does not."""
-    found = _PAUSE.search(command) if _LOOP.search(command) else None
-    return 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
+def _moment(turn: int, pause: re.Match[bytes] | None) -> str:
+    """What dates a reading of a loop: its seconds, its number where these are not known, nothing
+    where the loop does not wait.
+    """
+    if pause is None:
+        return ""
+    if pause[1] is None:
+        return f"tick: {turn}, "
+    return f"elapsed time (s): {turn * float(pause[1]) * _SECONDS[pause[2]]:g}, "
+
+
+def _in_turn(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
+    """The lines of several numbers that the only `print` of a loop shows, each with its name; none
+    if none of them is memory.
+    """
+    parts = _arguments(command)
+    counter = _COUNTER.search(command)
+    is_counted = re.compile(rb"\b" + counter[1] + rb"\b" if counter is not None else rb"(?!)")
+    names = [_name(part) or ("index" if is_counted.search(part) else "value") for part in parts]
+    if not any(recognise(name).part is Part.METRIC for name in names):
+        return {}
+    named = {}
+    for n, line in lines.items():
+        numbers = line.replace(b",", b" ").split() if _NUMBERS.fullmatch(line) else []
+        if len(numbers) == len(names) > 1:
+            pairs = zip(names, numbers, strict=True)
+            named[n] = b", ".join(name.encode() + b": " + one for name, one in pairs)
+    return named
+
+
+def _arguments(command: bytes) -> list[bytes]:
+    """What the only `print` of a command is called with, without blanks and ends of lines; [] if
+    there are several.
+    """
+    calls = list(_PRINT.finditer(command))
+    if len(calls) != 1:
+        return []
+    parts, depth = [b""], 1
+    for token in _TOKEN.findall(command, calls[0].end()):
+        depth += (token in b"([{") - (token in b")]}")
+        if not depth:
+            break
+        if token == b"," and depth == 1:
+            parts.append(b"")
+        else:
+            parts[-1] += token
+    return [part for part in map(bytes.strip, parts) if part and not _TEXT.fullmatch(part)]
 
 
 def _behind_positions(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:
     """The lines of a time or a count and a number that a loop prints, with the name of the number
     before it; none if what stands behind the date or the count in the command does not name memory.
     """
-    if not _LOOP.search(command):
-        return {}
     dated = _DATED.search(command)
     by_time = "" if dated is None else _name(dated[1])
     named = {}
@@ -123,9 +183,10 @@ def _behind_positions(command: bytes, lines: dict[int, bytes]) -> dict[int, byte
         if by_time and (when := _WHEN.match(line)) is not None:
             name, before, end = by_time, when[0], when.end()
         elif (count := _COUNTED.match(line)) is not None:
-            printed = re.search(rb"[\"' ]" + count[1] + rb":[^\"']{0,8}[\"'](.*)", command)
+            behind = rb":(?:[^\"']{0,8}[\"'](.*)|[^\"']{0,8}[#$]\{([^}]*)\})"
+            printed = re.search(rb"[\"' }]" + count[1] + behind, command)
             name, before, end = (
-                _name(printed[1]) if printed else "",
+                _name(printed[1] or printed[2]) if printed else "",
                 count[0] + b", ",
                 count.end() + 1,
             )
@@ -152,6 +213,9 @@ def _as_list(found: re.Match[bytes]) -> bytes:
 
 def _name(command: bytes) -> str:
     """The name and unit of what a command prints, "" unless that is memory."""
+    if (of_lua := _OF_LUA.search(command)) is not None:
+        unit = "bytes" if of_lua[1] else _KIB_TO_GIB[min(len(_BY_1024.findall(command)), 2)]
+        return f"lua_memory ({unit})"
     words = (word for word in _WORD.findall(command) if word not in _COMMANDS)
     names = [word.rstrip(b":").rpartition(b":")[2].decode() for word in words]
     known = {one: recognise(one) for one in names}
@@ -164,4 +228,5 @@ def _name(command: bytes) -> str:
         divided = len(_BY_1024.findall(command))  # `awk '{print $1/1024}'`
         unit = _KIB_TO_GIB[min(divided, len(_KIB_TO_GIB) - 1)]
     unit = "bytes" if not unit and _IN_BYTES.search(command) else unit
-    return f"{name} ({unit})" if name and unit else name
+    is_count = not name or recognise(name).unit is Unit.COUNT  # `Threads:` of /proc
+    return f"{name} ({unit})" if unit and not is_count else name

@@ -247,14 +247,20 @@ LINE_TOOLS = {
 """Sniffers and readers of the tools that print a line per reading, by the name of the format."""
 
 
-def table_of_lines(source: Source, row_of: Callable[[str], Row | None]) -> Table | None:
+def table_of_lines(
+    source: Source, row_of: Callable[[str], Row | None], *, has_clock: bool = True
+) -> Table | None:
     """The cells of all lines; a row ends where one of its names comes again. A time on a line
     without cells dates the rows below it.
+
+    has_clock: a time in a line with cells is its own, not a duration.
     """
     rows: list[Row] = [{}]
     time = ""
     for line in all_lines(source):
         cells, own = row_of(line), clock_in(line)
+        if cells is not None and not has_clock:
+            own = ""
         if cells is None:
             own = own or seconds_alone(line)
             if own and rows[-1]:
@@ -284,11 +290,11 @@ def table_of_rows(rows: Sequence[Row]) -> Table | None:
 
 
 def _ticks(rows: Iterable[Row]) -> list[str]:
-    """For each row, the number of earlier rows of its GPU or container."""
-    before: Counter[str] = Counter()
+    """For each row, the number of earlier rows of its GPU, container or process."""
+    before: Counter[tuple[str, ...]] = Counter()
     numbers = []
     for row in rows:
-        which = row.get("gpu", "") or row.get("container", "")
+        which = tuple(row.get(name, "") for name in ("gpu", "container", "pid"))
         numbers.append(str(before[which]))
         before[which] += 1
     return numbers

@@ -12,9 +12,12 @@ import numpy as np
 from memdiag.recording.inputs.lines import chunks
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.samplings import TICK
+from memdiag.recording.monitors.line_tools import table_of_lines
+from memdiag.recording.monitors.samplings import TICK, Row, time_in_front
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_vocabulary import NVIDIA_MEMORY
+from memdiag.recording.parsing.printed_columns import fields_of_nvidia_smi
+from memdiag.recording.tables.cells_of_lines import has_command
 from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table, read_text_table
 
@@ -30,6 +33,10 @@ _RENAMED = {
     "process_name": "process",
     "name": "gpu_model",
 }
+# Of a query without its header.
+_FIELDS = {**_RENAMED, "timestamp": "time", **{name: f"{name} [MiB]" for name in NVIDIA_MEMORY}}
+_IN_MIB = re.compile(r"[0-9]{1,9}(?: MiB)?|\[.*\]")
+_ROWS_AT_LEAST, _LONGEST = 3, 1000
 _GPUS = 16
 # What differs by less is the same: amounts that add up to a total, a level. Heuristic.
 _SAME = 0.01
@@ -97,7 +104,13 @@ _LISTINGS = (
 
 
 def is_query(source: Source) -> bool:
-    """Return True if the first line is the header or a row of a query's CSV."""
+    """Return True if the first line is the header or a row of a query's CSV, or if the head has the
+    command, which names the columns, and some rows of them.
+    """
+    if (fields := _fields(source)) and sum(
+        _row_of(line, fields) is not None for line in source.head().split("\n")
+    ) >= _ROWS_AT_LEAST:
+        return True
     cells = _first_cells(source)
     if _is_header(cells):
         return True
@@ -113,6 +126,8 @@ def read_query(source: Source) -> Table | None:
     """The CSV of a query, with or without its header; None if the memory among numbers without
     units is not known.
     """
+    if fields := _fields(source):
+        return table_of_lines(source, lambda line: _row_of(line, fields), has_clock=False)
     cells = _first_cells(source)
     named = _is_header(cells)
     layout = Layout(delimiter=",", names=tuple(cells), skip_lines=int(named), columns=len(cells))
@@ -120,12 +135,34 @@ def read_query(source: Source) -> Table | None:
     return _renamed(table) if named else _without_header(table)
 
 
+def _fields(source: Source) -> list[str]:
+    """The fields of a command without a header, [] if there are several that query others."""
+    lines = (line for line in source.head().split("\n") if len(line) <= _LONGEST)
+    found = {tuple(fields) for line in lines if (fields := fields_of_nvidia_smi(line))}
+    return list(*found) if len(found) == 1 else []
+
+
+def _row_of(line: str, fields: list[str]) -> Row | None:
+    """The cells of a row of the fields, perhaps with a time before the first of them."""
+    cells = [cell.strip() for cell in line[:_LONGEST].split(",")]
+    in_front, cells = cells[: -len(fields)], cells[-len(fields) :]
+    time, cells[0] = time_in_front(" ".join([*in_front, cells[0]]))
+    if len(cells) < len(fields) or (in_front and not time):
+        return None
+    row = dict(zip(fields, cells, strict=True))
+    if not all(_IN_MIB.fullmatch(row[name]) for name in fields if name in NVIDIA_MEMORY):
+        return None
+    named = {_FIELDS.get(name, name): cell for name, cell in row.items()}
+    return {"time": time, **named} if time else named
+
+
 def _first_cells(source: Source) -> list[str]:
     return split_line(source.head().split("\n", 1)[0].rstrip("\r"), ",")
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    return any(cell.split(" ")[0] in NVIDIA_MEMORY for cell in cells)
+    names_memory = any(cell.split(" ")[0] in NVIDIA_MEMORY for cell in cells)
+    return names_memory and not has_command([*cells])
 
 
 def is_monitor(source: Source) -> bool:

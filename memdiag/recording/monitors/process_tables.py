@@ -17,6 +17,7 @@ from memdiag.recording.monitors.samplings import (
     clock_in,
     header_of,
     table_of_blocks,
+    time_in_front,
 )
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.tables.table import Table
@@ -26,19 +27,20 @@ _PROCESSES_AT_MOST = 20
 _READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
 _HEAD_LINES = 60
 _KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
+# The command of a process, which may have blanks in it.
+COMMANDS = {"command", "cmd", "args", "comm"}
 _NAMES = {
     "res": "rss",
     "virt": "vms",
     "vsz": "vms",
     "vsize": "vms",
     "shr": "shared",
-    "cmd": "process",
 }
-_NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
+_NAMES |= {"rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
+_NAMES |= dict.fromkeys(COMMANDS, "process")
 _CPU_TIME = "TIME"  # in ps: the processor time of a process
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 _OF_MACOS = {"command", "mem"}  # its top prints `812M+`
-_COMMANDS = {"command", "cmd", "args", "comm"}
 _KEPT = {"pid", "time", "process", "mem", "rss", "vms", "pss", "uss", "swap", "%mem"}
 # Rows of which `grep` has left out the header: of `ps aux`, and of `top -b`.
 _SIZE = r"\s+[0-9][0-9.,]*[kmgtp]?"
@@ -52,10 +54,7 @@ _ROWS = {
         r"(?:\s+[0-9]+[.,][0-9]){2}\s+[0-9]+:[0-9]{2}\.[0-9]{2}\s+\S"
     ),
 }
-# A time in front of such a row, with or without its date.
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME_IN_FRONT = re.compile(rf"\s*(?:({_DATE})[ \t]+|{_DATE}T)?({_CLOCK})(?:[.,Z+-]\S*)?\s+(?=\S)")
+_SINCE_1970 = re.compile("1[0-9]{9}")
 _ROWS_AT_LEAST = 4
 # smemstat: `0.0 B    186.4 M`, and a column that is mostly empty.
 _AMOUNTS_AT_LEAST = 2
@@ -67,7 +66,7 @@ def has_processes(source: Source) -> bool:
     of a known one.
     """
     lines = source.head().split("\n")[:_HEAD_LINES]
-    rows = sum(bool(_known_header(line)) for line in lines)
+    rows = sum(bool(_known_header(time_in_front(line)[1])) for line in lines)
     return rows >= _ROWS_AT_LEAST or any(map(_is_process_header, lines))
 
 
@@ -91,48 +90,55 @@ def _is_process_header(line: str) -> bool:
 
 
 def _known_header(row: str) -> str:
-    """The header that belongs above such a row, with one for a time in front of it; "" if the row
-    is none of a known table.
-    """
-    time = _TIME_IN_FRONT.match(row)
-    begin = time.end() if time is not None else 0
-    header = next((header for header, pattern in _ROWS.items() if pattern.match(row, begin)), "")
-    return _behind_time(time, header) if header and time is not None else header
-
-
-def _behind_time(time: re.Match[str], header: str) -> str:
-    return f"{'DATE ' if time[1] else ''}{time[2]} {header}"
+    """The header that belongs above such a row, "" if the row is none of a known table."""
+    return next((header for header, pattern in _ROWS.items() if pattern.match(row)), "")
 
 
 def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
     """The lines with a header above the rows of each sampling: where a pid or a time comes again,
-    and above rows without one.
+    and above rows without one. A time in front of a row has a line of its own.
     """
-    header, at, is_dated = "", 0, False
+    header, at, is_dated, last_time = "", 0, False, ""
     pids: set[str] = set()
     for printed in lines:
         if _is_process_header(printed):
             header, at, is_dated, pids = printed, _place_of_pid(printed), False, set()
             yield True, header
             continue
-        line = _without_blanks(printed, header) if header else printed
+        time, line = _apart(_without_blanks(printed, header) if header else printed, header)
+        if time and time != last_time:
+            is_dated, last_time = True, time
+            yield False, time
         if not header and (known := _known_header(line)):
             header, at = known, _place_of_pid(known)
             yield True, header
-        words = line.split(None, at + 1) if header else []
-        if len(words) > at and not words[at].isdigit() and (time := _TIME_IN_FRONT.match(line)):
-            timed = _behind_time(time, header)  # of rows with a time that the header does not name
-            shifted = line.split(None, _place_of_pid(timed) + 1)
-            if shifted[-2].isdigit():
-                header, at, words, is_dated = timed, _place_of_pid(timed), shifted, True
-        if len(words) > at and words[at].isdigit():
-            if is_dated or words[at] in pids:
+        pid = _pid_in(line, at) if header else ""
+        if pid:
+            if is_dated or pid in pids:
                 is_dated, pids = False, set()
                 yield True, header
-            pids.add(words[at])
-        elif pids and clock_in(line):
+            pids.add(pid)
+        elif header and clock_in(line):
             is_dated = True
         yield False, line
+
+
+def _apart(line: str, header: str) -> tuple[str, str]:
+    """The time in front of a row below a header that has none, and the row; "" and the line if it
+    is something else.
+    """
+    if header and _pid_in(line, _place_of_pid(header)):
+        return "", line
+    time, row = time_in_front(line)
+    is_row = _pid_in(row, _place_of_pid(header)) if header else _known_header(row)
+    return (time, row) if is_row else ("", line)
+
+
+def _pid_in(row: str, at: int) -> str:
+    """The pid in this place of a row, "" if something else is there, such as seconds since 1970."""
+    words = row.split(None, at + 1)
+    is_pid = len(words) > at and words[at].isdigit() and not _SINCE_1970.fullmatch(words[at])
+    return words[at] if is_pid else ""
 
 
 def _without_blanks(line: str, header: str) -> str:
@@ -158,9 +164,9 @@ def _is_number(word: str) -> bool:
 
 def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
     rows = []
-    command = next((at for at, n in enumerate(header) if n.lower() in _COMMANDS), len(header) - 1)
+    command = next((at for at, n in enumerate(header) if n.lower() in COMMANDS), len(header) - 1)
     for line in lines:
-        cells = _cells(line, command, len(header))
+        cells = cells_around(line, command, len(header))
         if len(cells) != len(header):
             continue
         row = {}
@@ -175,8 +181,11 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _cells(line: str, command: int, width: int) -> list[str]:
-    """A command has blanks in it; smem has columns after it."""
+def cells_around(line: str, command: int, width: int) -> list[str]:
+    """The cells of a row; a command has blanks in it, and smem has columns after it.
+
+    command: its place. width: the number of columns.
+    """
     cells = line.split(None, command)
     behind = width - 1 - command
     if behind and len(cells) > command:

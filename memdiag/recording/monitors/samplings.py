@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timezone
 from itertools import chain, pairwise
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
@@ -36,6 +37,16 @@ _HOUR_AND_MINUTE = r"([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?"
 _MINUTES = re.compile(rf"\W*{_HOUR_AND_MINUTE}\W*")
 _ANY_DATE = r"(?<![0-9])[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}"
 _DATE_AND_MINUTES = re.compile(rf"{_ANY_DATE}(?:T| {{1,3}}){_HOUR_AND_MINUTE}(?![0-9:])")
+
+# In front of a row: `2024-10-02 08:59:47`, `Wed Oct  2 08:59:47 CEST 2024`, 1727852387.
+_DATE_IN_FRONT = (
+    r"(?:20[0-9]{2}[-/][0-9]{2}[-/][0-9]{2}(?:[ \t]+|[T_,])|(?:[A-Z][a-z]{2} +){1,2}[0-9]{1,2} +)"
+)
+_TIME_IN_FRONT = re.compile(
+    rf"\s*\[?({_DATE_IN_FRONT}?[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?(?: [AP]M)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2}|(?: [A-Z]{3,5})? 20[0-9]{2})?|1[0-9]{9}(?:\.[0-9]+)?)"
+    r"\]?[,;]?\s+(?=\S)"
+)
 
 
 def table_of_blocks(
@@ -119,6 +130,19 @@ def moment_in(line: str) -> str:
     if month is None or year is None:
         return clock
     return f"{year[0]}-{1 + MONTHS.index(month[1].lower()):02d}-{int(month[2]):02d} {clock}"
+
+
+def time_in_front(line: str) -> tuple[str, str]:
+    """The date and time that a line begins with, and what is behind them; "" and the line if it
+    begins with something else.
+    """
+    found = _TIME_IN_FRONT.match(line)
+    if found is None:
+        return "", line
+    time = found[1]
+    if ":" not in time:
+        time = f"{datetime.fromtimestamp(float(time), timezone.utc):%Y-%m-%d %H:%M:%S}"
+    return moment_in(time), line[found.end() :]
 
 
 def _clock(line: str, header: Header) -> str:

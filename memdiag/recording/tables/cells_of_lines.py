@@ -20,6 +20,7 @@ NUMBER = re.compile(
 _LONGEST_NUMBER = 100
 _AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
 _SIZE_BEGINS = re.compile(r"[0-9]{1,3}[ ]?[KMGTkmgt]i?[BbOo]?\b")
+_OPTION = re.compile(r"(?:^|\s)--[a-z]")  # `nvidia-smi --query-gpu=index`
 _OPEN_BRACKET = re.compile(r"\[[^\]]*$")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -57,17 +58,24 @@ def is_prose_above_names(above: list[str], below: list[str]) -> bool:
 
 
 def are_sentences(header: list[str], rows: list[list[str]], delimiter: str) -> bool:
-    """Return True for lines that are cut at their commas: an amount or the end of a clause is above
-    them, the first cell is a part of what brackets hold, most have sizes that commas cut, or most
-    cells below the names of memory have a name of their own: `rss=812`.
+    """Return True for lines that are cut at their commas: an amount, a part of a command or the end
+    of a clause is above them, the first cell is a part of what brackets hold, most have sizes
+    that commas cut, or most cells below the names of memory have a name of their own: `rss=812`.
     """
     if _is_clause(header, rows) or (delimiter == "," and _cuts_sizes(header, rows)):
         return True
-    if any(map(_AMOUNT.search, header)) or _OPEN_BRACKET.match(header[0]):
+    if any(map(_AMOUNT.search, header)) or has_command(header):
+        return True
+    if _OPEN_BRACKET.match(header[0]):
         return True
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
     cells = [row[at] for row in rows for at in places if at < len(row)]
     return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)
+
+
+def has_command(cells: list[str]) -> bool:
+    """Return True if a cell is a part of a command that is cut at its commas."""
+    return any(map(_OPTION.search, cells))
 
 
 def _is_clause(header: list[str], rows: list[list[str]]) -> bool:
