@@ -75,8 +75,11 @@ def staircase(fit: RegimeFit, policy: Policy) -> Staircase | None:
         usual = sum(jumps) / max(len(jumps), 1)
         if not left.flat and rise > common.short_share * max(jump, usual):
             break
-        if jumps and not usual / common.cycles <= jump <= common.cycles * usual:
+        if jumps and jump > common.cycles * usual:
             break
+        if jumps and jump < usual / common.cycles:  # within a tread
+            first = left.first
+            continue
         jumps.append(jump)
         at.append(float(x[right.first]))
         level.append(median(y[right.first : right.last]))

@@ -27,7 +27,7 @@ def test_one_late_step_is_not() -> None:
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
 
 
-@pytest.mark.parametrize("seed", [3, 15, 17, 22])
+@pytest.mark.parametrize("seed", [3, 15, 17, 29])
 def test_growth_too_slow_to_matter_is_so_as_a_whole(seed: int) -> None:
     """The history of a fit grows by 160 bytes a step on the average, by some jumps."""
     random, n, jumps = np.random.default_rng([31, seed]), 170, 15

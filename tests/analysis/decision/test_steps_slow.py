@@ -30,6 +30,11 @@ def series(steps_at: list[int], heights_mb: list[float]) -> Series:
             [900, 800, 700, 610, 530, 460, 400, 350, 300, 260, 230, 200],
             id="smaller",
         ),
+        pytest.param(
+            [*(10, 20, 32, 46, 63, 84, 110, 142), *(162, 182, 207, 232, 260, 295, 330, 373)],
+            [500] * 8 + [20, 500] * 4,
+            id="rarer, between treads that rise a little",
+        ),
     ],
 )
 def test_steps_that_slow_down_are_no_leak(steps_at: list[int], heights_mb: list[float]) -> None:

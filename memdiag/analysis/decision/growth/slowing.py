@@ -95,12 +95,18 @@ def _saturation(fit: RegimeFit, first: int, policy: Policy, *, near: bool) -> Sa
     near: what fills by chance scatters, and may fit less closely if the curve leaves no more than a
     small part of what a line does.
     """
-    x, y, common = fit.binned.x[first:], fit.binned.y[first:], policy.common
-    found = saturation(x, y, max(fit.segmentation.noise, fit.floor), common.cycles)
+    found, common = _curve(fit, first, policy), policy.common
     if found is None:
         return None
-    clear = near and found.evidence >= -len(x) * math.log(common.little)
+    bins = len(fit.binned.x) - first
+    clear = near and found.evidence >= -bins * math.log(common.little)
     return None if found.misfit > (common.clear_noises if clear else common.noises) else found
+
+
+def _curve(fit: RegimeFit, first: int, policy: Policy) -> Saturation | None:
+    """The best curve through the bins from `first` on, however far they are from it."""
+    noise = max(fit.segmentation.noise, fit.floor)
+    return saturation(fit.binned.x[first:], fit.binned.y[first:], noise, policy.common.cycles)
 
 
 def _bends(found: Saturation, fit: RegimeFit, policy: Policy, first: int) -> bool:
@@ -200,28 +206,38 @@ def steps_slow(case: Case, window: Window) -> Argument | None:
 
 @Rule
 def slowed_before(case: Case, window: Window) -> Argument | None:
-    """Its rate fell, and fell again, over more than a third of the climb: growth that slowed down
-    so late may do so again, even if it is linear since.
+    """Its rate fell, and fell again: growth that slowed down so late may do so again, even if it is
+    linear since.
+
+    It did so before its present rate, if more than a third of the climb went before, or in both
+    halves since then, if the curve through the climb has not yet come to less than a tenth of its
+    first rate: then the warm-up would be over.
 
     Not where its rate since then falls clearly less than half as much as it did before: what
     slowed down, as a saturating exponential does, has ended, and a line is left.
     """
     fit, policy = window.fit, case.policy
-    span, x, start = undiminished(fit, policy), fit.binned.x, _climb(fit)
-    climb = float(x[-1] - x[start])
-    if not span.slowed or climb - span.length_x <= policy.common.warm_share * climb:
-        return None
-    ends = [x[start], (x[start] + x[span.first_bin]) / 2, x[span.first_bin]]
-    early, late = np.diff(np.interp(ends, x, fit.binned.y))
-    if late >= policy.common.slowing * early:
+    span, x, y, start = undiminished(fit, policy), fit.binned.x, fit.binned.y, _climb(fit)
+    since, climb = x[span.first_bin], float(x[-1] - x[start])
+    if not span.slowed or climb <= span.length_x:
         return None
     first, second = _halves(fit, span.first_bin, policy)
-    least = second.slope - _unsure(first.error, second.error)
-    if policy.common.most * least * early > late * first.slope:
+    unsure, least = _unsure(first.error, second.error), policy.common.little
+    if climb - span.length_x > policy.common.warm_share * climb:
+        ends = [x[start], (x[start] + since) / 2, since]
+        early, late = np.diff(np.interp(ends, x, y))
+        slows = late < policy.common.slowing * early
+        text = "it slowed down again and again, and has its present rate for {length_x} of "
+        text += "{climb_x} only"
+    else:
+        early, late = (y[span.first_bin] - y[start]) / (since - x[start]), first.slope
+        found = _curve(fit, start, policy)
+        slows = first.slope - second.slope > unsure and found is not None and found.slowed >= least
+        text = "it slowed down before the last {length_x} of {climb_x}, and again in them"
+    if not slows or policy.common.most * (second.slope - unsure) * early > late * first.slope:
         return None
     return Argument(
-        text="it slowed down again and again, and has its present rate for {length_x} of "
-        "{climb_x} only",
+        text=text,
         numbers={"length_x": span.length_x, "climb_x": climb},
         reason=Reason.SLOWING,
     )
