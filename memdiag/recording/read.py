@@ -23,6 +23,7 @@ from memdiag.recording.tables.assemble import assemble
 from memdiag.recording.tables.fill_levels import fill_levels
 from memdiag.recording.tables.getrusage_fields import with_kib_of_getrusage
 from memdiag.recording.tables.host_parts import with_available, with_host_names
+from memdiag.recording.tables.intervals_in_text import at_intervals
 from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.tables.nvidia_fields import with_mib
 from memdiag.recording.tables.table import Table
@@ -92,9 +93,11 @@ def _as_recorded(options: ReadOptions) -> bool:
 def _read(source: str, options: ReadOptions) -> Recording:
     if source != STDIN and mlflow.is_run(Path(source)):
         table, format_ = mlflow.read_run(Path(source), options.max_input_bytes), "mlflow"
+        interval_s = None
     else:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
+            interval_s = opened.interval_s
     _check_table(options, format_, source)
     if is_native(table.names) and _as_recorded(options):
         return native_columns.recording_of(table, source)
@@ -109,6 +112,8 @@ def _read(source: str, options: ReadOptions) -> Recording:
         table = with_named_values(table, source)
         table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
+    if interval_s is not None and format_ not in _SELF_EVIDENT and _as_recorded(options):
+        table, plan = at_intervals(table, plan, interval_s)
     recording = _until_total(assemble(table, plan, source), table)
     recording = replace(recording, fill_levels=fill_levels(table, recording.series))
     if format_ in _SELF_EVIDENT:

@@ -203,6 +203,26 @@ def test_ps_without_headers_names_its_columns(tmp_path: Path, command: str) -> N
     assert (series.x[1], series.y[0]) == (20, 84000 * 1024)
 
 
+@pytest.mark.parametrize("word", ["handled", "processed", "Served"])
+def test_a_count_of_what_is_done_is_a_position(tmp_path: Path, word: str) -> None:
+    """Also on a line of its own, above an object as Node prints it."""
+    lines = [f"12:00:{n:02} {word} {1000 * n} requests, rss: {84 + n} MB" for n in range(N)]
+    apart = [
+        line
+        for n in range(N)
+        for line in (
+            f"12:00:{n:02} {word} {1000 * n} messages",
+            "{",
+            f"  rss: {84000512 + n},",
+            "}",
+        )
+    ]
+    for content in (lines, apart):
+        (series,) = read_log(tmp_path, content).series
+        assert series.axis.kind is AxisKind.REQUEST
+        assert np.diff(series.x).tolist() == [1000] * (N - 1)
+
+
 def _ps(pipe: str) -> str:
     return f"me@box:~$ while sleep 60; do ps -o pid,rss,etime,cmd -p 7 {pipe}; done"
 

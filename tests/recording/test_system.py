@@ -278,7 +278,7 @@ TOOLS = {
         role=Role.RESIDENT,
     ),
     "kubectl top without headers": Said(
-        first="$ while sleep 9; do kubectl top pod web-3 -n shop --no-headers; done\n",
+        first="$ while sleep $S; do kubectl top pod web-3 -n shop --no-headers; done\n",
         says=lambda i: f"web-3   2{i % 7}m   {90 + i}Mi   \n",
         metric="memory_bytes",
         y=lambda i: (90 + i) * MIB,

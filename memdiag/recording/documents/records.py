@@ -24,6 +24,7 @@ _BEHIND = re.compile(r"([0-9][0-9.,]*)\s+-\s+([A-Za-z][\w .()]*)")
 # "-----", "-[ RECORD 1 ]-+---", "*** 1. row ***", "== run 3 ==".
 _RULE = re.compile(r"\W*|\W{2,}(?:([A-Za-z]+)\s+([0-9]+)|[^-=*]{0,24})\W{2,}")
 _WORD = re.compile("[A-Za-z]+")
+_COUNT = re.compile(r"(?<![\w:.])[0-9]{1,12} ([a-z]{3,16})\b")  # `handled 1000 messages`
 _CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?")
 _SIZE = re.compile(r"(?i)[0-9]\s?[KMGT]i?B\b|(?:mem|rss|ram|heap).*[0-9]")
@@ -180,7 +181,7 @@ def _line(line: str) -> _Line | None:
     if (found := _BEHIND.fullmatch(line)) is not None:
         return _Line(found[2], found[1])
     if _CLOCK.search(line):
-        has_more = _SIZE.search(line) or _has_word(line, _OF_TRAINING)
+        has_more = _SIZE.search(line) or _has_word(line, _OF_TRAINING) or _counts_requests(line)
         stamp = _STAMP.search(line)
         return None if has_more else _Line(value=stamp.group() if stamp else line)
     if len(line) <= _LONGEST_RULE and (found := _RULE.fullmatch(line)) is not None:
@@ -193,3 +194,7 @@ def _line(line: str) -> _Line | None:
 def _has_word(line: str, kinds: frozenset[AxisKind | None]) -> bool:
     """Return True if a word is the name of a position."""
     return any(recognise(word).axis in kinds for word in _WORD.findall(line))
+
+
+def _counts_requests(line: str) -> bool:
+    return any(recognise(word).axis is AxisKind.REQUEST for word in _COUNT.findall(line))

@@ -4,10 +4,12 @@ below it becomes `rss (KiB): 1070888`. A vector of MATLAB becomes a list.
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.intervals import pause_s
 from memdiag.recording.parsing.printed_columns import columns_of_ps, fields_of_nvidia_smi
 from memdiag.values.measurements import Unit
 
@@ -54,12 +56,6 @@ _OF_LUA = re.compile(
     rb"(?<![-+] )(?<![-+])\bcollectgarbage ?\(? ?[\"']count[\"'] ?(?:\)|(?!\)))(?! ?[-+])"
     rb"(?: ?\* ?(1024)\b)?"
 )
-# A loop that waits between readings is a monitor, whose readings are no operations.
-_PAUSE = re.compile(
-    rb"(?:(?<!await )(?<!Thread\.)\bsleep|\bStart-Sleep(?: -s\w*)?|\bwatch -n)"
-    rb"(?: |\(|(?<=n))([0-9]{1,6}(?:\.[0-9]{1,3})?)([mh]?)\b|\b(?:sleep|Start-Sleep|watch)\b"
-)
-_SECONDS = {b"": 1.0, b"m": 60.0, b"h": 3600.0}
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
 _DIVISOR = re.compile(rb"/ ?\(?1([KMG])B\b")
 _BY_1024 = re.compile(rb"/ ?1024(?![0-9.])")
@@ -69,7 +65,11 @@ _IN_BYTES = re.compile(rb"\bMemoryInUse\b")  # of Mathematica
 _COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
 _DECIMAL_COMMA = re.compile(rb"^([0-9]+),([0-9]{1,2}|[0-9]{4,})(?![0-9,.])")
 _LONGEST = 400
-_OF_PODS = re.compile(rb"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)")
+# What names the columns below it, besides ps and nvidia-smi.
+_NAMES_COLUMNS = re.compile(
+    rb"\bkubectl\s+top\s+pods?\b[^|;]*(?:\s--no-headers\b|\|\s*grep\b)"
+    rb"|\bdocker\s+stats\b.*\.MemUsage\b|\bGC\.class_histogram\b|\bjmap\s+-histo\b"
+)
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
     rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"
@@ -95,7 +95,7 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
         text = command.decode("utf-8", "replace")
-        if _OF_PODS.search(command) or columns_of_ps(text) or fields_of_nvidia_smi(text):
+        if _NAMES_COLUMNS.search(command) or columns_of_ps(text) or fields_of_nvidia_smi(text):
             named[at] = command
         is_loop = _LOOP.search(command) is not None
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
@@ -105,10 +105,10 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
             others += results
         if numbers and (len(numbers) == 1 or is_loop) and (name := _name(command)):
             named[at] = b""  # the numbers in it are not readings
-            pause = _PAUSE.search(command) if is_loop else None
+            wait_s = pause_s(text) if is_loop else None
             for turn, (n, number) in enumerate(numbers.items()):
                 value = _DECIMAL_COMMA.sub(rb"\1.\2", number)
-                named[n] = f"{_moment(turn, pause)}{name}: ".encode() + value
+                named[n] = f"{_moment(turn, wait_s)}{name}: ".encode() + value
         elif is_loop and (
             placed := _in_turn(command, {n: lines[n] for n in range(at + 1, end)})
             or _behind_positions(command, {n: lines[n] for n in range(at + 1, end)})
@@ -123,15 +123,13 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     return named
 
 
-def _moment(turn: int, pause: re.Match[bytes] | None) -> str:
-    """What dates a reading of a loop: its seconds, its number where these are not known, nothing
-    where the loop does not wait.
+def _moment(turn: int, wait_s: float | None) -> str:
+    """What dates a reading of a loop that waits, whose readings are no operations: its seconds, or
+    its number where these are not known.
     """
-    if pause is None:
+    if wait_s is None:
         return ""
-    if pause[1] is None:
-        return f"tick: {turn}, "
-    return f"elapsed time (s): {turn * float(pause[1]) * _SECONDS[pause[2]]:g}, "
+    return f"tick: {turn}, " if math.isnan(wait_s) else f"elapsed time (s): {turn * wait_s:g}, "
 
 
 def _in_turn(command: bytes, lines: dict[int, bytes]) -> dict[int, bytes]:

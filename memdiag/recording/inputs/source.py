@@ -24,6 +24,7 @@ from memdiag.recording.inputs.paste_cleanup import unwrapped
 from memdiag.recording.inputs.refusals import no_room, refuse_binary, too_large
 from memdiag.recording.inputs.spool import NoRoom, Readable, Stream, TooLarge, spooled
 from memdiag.recording.native.sidecar import rows_path
+from memdiag.recording.parsing.intervals import interval_s
 from memdiag.recording.read_options import DEFAULT_MAX_INPUT_BYTES, DEFAULTS, ReadOptions
 from memdiag.safe_open import open_regular
 from memdiag.values.sanitize import printable
@@ -62,6 +63,7 @@ class Source:
     content: the bytes, as UTF-8 if they are text; the first 64 KiB if there is a path.
     whole: `content` is everything.
     tail: the last bytes of a text, at most 64 KiB.
+    interval_s: how far apart its readings are, if it is a small text that says so.
     at_most_bytes: see `ReadOptions.max_input_bytes`.
     file: keeps the file of `path` open.
     """
@@ -72,6 +74,7 @@ class Source:
     whole: bool
     tail: bytes
     kind: Kind = Kind.TEXT
+    interval_s: float | None = None
     at_most_bytes: int = DEFAULT_MAX_INPUT_BYTES
     file: BinaryIO | None = None
 
@@ -283,7 +286,15 @@ def _from_bytes(name: str, raw: bytes) -> Source:
             "no input on standard input" if name == STDIN else "it is empty", source=name
         )
     refuse_binary(name, text[:HEAD_BYTES])
-    return Source(name=name, path=None, content=text, whole=True, tail=text[-HEAD_BYTES:])
+    said_s = interval_s(raw[:HEAD_BYTES].decode("utf-8", errors="replace"))
+    return Source(
+        name=name,
+        path=None,
+        content=text,
+        whole=True,
+        tail=text[-HEAD_BYTES:],
+        interval_s=said_s,
+    )
 
 
 def _kind(head: bytes) -> Kind:

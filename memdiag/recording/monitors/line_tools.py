@@ -27,7 +27,7 @@ _DOCKER_ROW = (  # `3f2a9c1b7d4e   train   101.2%   1.211GiB / 62.7GiB   1.93%  
 )
 # `docker stats --format "{{.Name}} {{.CPUPerc}} {{.MemUsage}}"`: `train 101.2% 1.211GiB / 62.7GiB`;
 # below a header the share of the CPU may be missing.
-_NAME, _OF_LIMIT = r"^\s*([A-Za-z_][\w.-]*)", r"\s+([0-9.]+[KMGT]?i?B) / [0-9.]+[KMGT]?i?B\b"
+_NAME, _OF_LIMIT = r"^\s*([A-Za-z_][\w.-]*):?", r"\s+([0-9.]+[KMGT]?i?B) / [0-9.]+[KMGT]?i?B\b"
 _NAMED_ROW = rf"{_NAME}(?:\s+[0-9.]+%)*{_OF_LIMIT}"
 # `systemd-cgtop -b` into a file, which has no header: `system.slice   183   23.6     2.4G   -   -`.
 _CGTOP_ROW = (
@@ -40,6 +40,7 @@ _CONTAINERS: _Lines = (
         _CGTOP_ROW,
         r"\bMEM USAGE / LIMIT\b",
         rf"{_NAME}\s+[0-9.]+%{_OF_LIMIT}",
+        r"\bdocker\s+stats\b.*\.MemUsage\b",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
         r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
         r"^Control Group\s+Tasks\s+%CPU\s+Memory\b",
@@ -136,12 +137,12 @@ _GHC: _Lines = (
     {r"^\s*[0-9]+\s+[0-9]+\s+([0-9]+)(?:\s+[0-9.]+){4}\s": ("live heap after GC (bytes)",)},
 )
 _JMAP: _Lines = (
-    (r"\bjmap\s+-histo\b", r"^\s*num\s+#instances\s+#bytes\s+class name"),
+    (r"\bjmap\s+-histo\b|\bGC\.class_histogram\b", r"^\s*num\s+#instances\s+#bytes\s+class name"),
     {r"^\s*Total\s+([0-9]+)\s+([0-9]+)\s*$": ("java objects", "heap of java objects (bytes)")},
 )
 # Go's `pprof -top`, of what is in use.
 _PPROF: _Lines = (
-    (r"^Type: inuse_space\s*$",),
+    (r"^Type: inuse_space\s*$", r"\bpprof\b.*-inuse_space\b"),
     {
         r"^Time: ([^(\n]{8,40}?)(?: \([A-Z]+\))?\s*$": ("timestamp",),
         r"^Showing nodes accounting for .{1,80} of ([0-9.]+[kMGT]?B) total": ("heap in use",),

@@ -90,6 +90,8 @@ _AFTER_BEFORE_SIZE = re.compile(
 )
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
+# "handled 1000 messages": also.
+_DONE = frozenset({"handled", "processed", "served", "completed", "finished", "executed"})
 # Of other languages.
 PREPOSITIONS |= frozenset({"nach", "bei", "vor", "après", "avant", "à", "tras", "después", "antes"})
 PREPOSITIONS |= frozenset({"após", "depois", "dopo", "prima", "na", "po"})
@@ -250,7 +252,9 @@ def _counts_before_size(between: str, label: str, unit: str) -> bool:
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:
-    return label.rsplit(maxsplit=1)[-1] in PREPOSITIONS and _word_after(line, end) != ""
+    before, word = label.rsplit(maxsplit=1)[-1].lower(), _word_after(line, end)
+    is_done = before in _DONE and recognise(word).part is Part.AXIS
+    return is_done or (before in PREPOSITIONS and word != "")
 
 
 def _beyond_count(label: str, line: str, end: int) -> Place | None:

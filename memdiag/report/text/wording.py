@@ -191,8 +191,8 @@ def one(which: Axis) -> str:
 def axis(which: Axis, number: float = 1) -> str:
     """The word for this many units of an axis: `step`, `steps`, `cycles`."""
     word = _AXIS_WORDS[which.kind]
-    if which.kind in _NAMED_KINDS and _WORD.fullmatch(which.name):
-        word = which.name
+    if which.kind in _NAMED_KINDS and _WORD.fullmatch(_singular(which.name)):
+        word = _singular(which.name)
     elif which.kind is AxisKind.REQUEST and "req" not in which.name.lower():
         word = "unit"  # the column's name has no meaning for a reader
     if number == 1:
@@ -200,3 +200,9 @@ def axis(which: Axis, number: float = 1) -> str:
     if word.endswith("y"):
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("tch", "sh")) else "s")
+
+
+def _singular(name: str) -> str:
+    """`message` for `messages`, `query` for `queries`; other words as they are."""
+    name = re.sub("ies$", "y", name)
+    return re.sub("(?<![siu])(?<!(?:ss|ch|sh)e)s$", "", name)
