@@ -2,8 +2,9 @@
 
     odds = prior * plateau factor * regularity factor / S(length)
 
-with S the survival function of warm-up lengths on this kind of axis, and the length that of
-undiminished growth, or that of a warm-up at its pace on the whole, if that is longer.
+with S the survival function of warm-up lengths on this kind of axis, or in time if less of them
+last as long in time, and the length that of undiminished growth, or that of a warm-up at its pace
+on the whole, if that is longer.
 """
 
 from __future__ import annotations
@@ -90,14 +91,26 @@ def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> boo
 
 def posterior_leak(fit: RegimeFit, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
-    prior = policy.prior
-    length = prior.warmup_length(fit.prepared.axis.kind)
-    odds = regular_odds / length.survival(_whole(fit, policy, span))
+    odds = regular_odds / longer_share(fit.prepared, _whole(fit, policy, span), policy)
     if span.plateau_x > 0:
-        odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
+        rested = 1 - longer_share(fit.prepared, span.plateau_x, policy)
+        odds *= 1 + policy.prior.plateau_odds * rested
     if span.slowed:
         odds /= 2
     return odds / (1 + odds)
+
+
+def longer_share(prepared: Prepared, length_x: float, policy: Policy) -> float:
+    """Share of warm-ups that last longer, 0..1: on this kind of axis, or in time if that is less.
+
+    What is done again and again within a slow step, such as an iteration of reinforcement learning,
+    warms up with it.
+    """
+    prior, pace_s = policy.prior, prepared.seconds_per_x
+    share = prior.warmup_length(prepared.axis.kind).survival(length_x)
+    if not pace_s:
+        return share
+    return min(share, prior.warmup_length(AxisKind.SECONDS).survival(length_x * pace_s))
 
 
 def _whole(fit: RegimeFit, policy: Policy, span: Span) -> float:

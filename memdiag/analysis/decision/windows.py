@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
-from memdiag.analysis.decision.prior import Span, posterior_leak, regular_odds, undiminished
+from memdiag.analysis.decision.prior import (
+    Span,
+    longer_share,
+    posterior_leak,
+    regular_odds,
+    undiminished,
+)
 from memdiag.analysis.decision.regimes import RegimeFit, fit_regimes, r_squared
 from memdiag.analysis.decision.staircase import Staircase
 from memdiag.analysis.policy import Common, Policy
@@ -18,6 +24,7 @@ from memdiag.values.verdict import Argument, Reason, Verdict
 _AFTER_PLATEAU = "it barely grew for {plateau_x}, then grew for {length_x}; few warm-ups do that"
 _REGULAR = "it grew by equal amounts for {length_x}; leaks do that, few warm-ups do"
 _LONG = "it grew for {length_x}; {longer_share} of warm-ups last longer"
+_LONG_IN_TIME = "it grew for {length_x} in {length_s}; {longer_share} of warm-ups last longer"
 _ONE_STEP = "it rose by no more than the smallest change that its readings show"
 
 
@@ -26,20 +33,24 @@ def _window(fit: RegimeFit, policy: Policy, text: str = "") -> Window:
     span = undiminished(fit, policy)
     factor = max(regular_odds(one, policy) for one in (fit, fit.from_bin(span.first_bin)))
     posterior = posterior_leak(fit, policy, span, factor)
+    longer = longer_share(fit.prepared, span.length_x, policy)
+    length_s = span.length_x * (fit.prepared.seconds_per_x or 0.0)
     if span.plateau_x > 0:
         reason, why = Reason.GROWTH_AFTER_PLATEAU, _AFTER_PLATEAU
     elif factor > 1:
         reason, why = Reason.REGULAR_GROWTH, _REGULAR
     else:
-        reason, why = Reason.OUTLASTS_WARMUP, _LONG
-    length = policy.prior.warmup_length(fit.prepared.axis.kind)
+        length = policy.prior.warmup_length(fit.prepared.axis.kind)
+        is_slow = longer < length.survival(span.length_x)
+        reason, why = Reason.OUTLASTS_WARMUP, _LONG_IN_TIME if is_slow else _LONG
     numbers = {
         "length_x": span.length_x,
         "plateau_x": span.plateau_x,
         "growth_rate": fit.trend.slope,
         "growth_error_rate": fit.trend.error,
         "growth_p": fit.p_growth,
-        "longer_share": length.survival(span.length_x),
+        "longer_share": longer,
+        **({"length_s": length_s} if why is _LONG_IN_TIME else {}),
         "posterior_share": posterior,
     }
     return Window(
@@ -115,7 +126,7 @@ def staircase(case: Case) -> Window | str:
         "length_x": length_x,
         "growth_rate": fitted.slope,
         "growth_p": fitted.p_growth,
-        "longer_share": policy.prior.warmup_length(fit.prepared.axis.kind).survival(length_x),
+        "longer_share": longer_share(fit.prepared, length_x, policy),
         "posterior_share": posterior,
     }
     return Window(

@@ -6,9 +6,11 @@ import math
 
 from memdiag.analysis.decision.case import Decision
 from memdiag.analysis.decision.growth.not_evidence import in_proportion
+from memdiag.analysis.decision.prior import longer_share
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.findings import NeedMore
+from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Reason, Verdict
 
 _AWAITED = {
@@ -83,10 +85,14 @@ def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
 
     The factors on its odds follow from the posterior that was reached.
     """
-    length = policy.prior.warmup_length(prepared.axis.kind)
+    prior, pace_s = policy.prior, prepared.seconds_per_x
     reached = decision.posterior / max(1 - decision.posterior, 1e-12)
-    factors = reached * length.survival(decision.span_x)
-    needed = length.outlasting(policy.prior.leak_posterior, factors)
+    factors = reached * longer_share(prepared, decision.span_x, policy)
+    length = prior.warmup_length(prepared.axis.kind)
+    needed = length.outlasting(prior.leak_posterior, factors)
+    if pace_s:
+        in_time = prior.warmup_length(AxisKind.SECONDS)
+        needed = min(needed, in_time.outlasting(prior.leak_posterior, factors) / pace_s)
     return max(needed - decision.span_x, prepared.run / max(len(prepared.x) - 1, 1))
 
 

@@ -58,6 +58,8 @@ def _shown(key: str, argument: Argument, finding: Finding) -> str:
         return numbers.quantity(abs(value) if key in _LEVELS else value, finding.unit)
     if ending == "x":
         return series_names.stretch(finding, value)
+    if ending == "s":
+        return numbers.duration(value)
     if ending == "rate":
         return _rate(value, argument, finding)
     if ending == "share":

@@ -178,7 +178,7 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
     run_x = float(case.prepared.x[-1] - case.prepared.x[0])
     if prepared.role in PAGES and pace_s and run_x * pace_s < start_s:
         return Argument(
-            text="the run lasted {run_s} s, and for the first {start_s} s growth may be the start "
+            text="the run lasted {run_s}, and for the first {start_s} growth may be the start "
             "of the program: libraries, threads, compiled functions",
             numbers={"run_s": run_x * pace_s, "start_s": start_s},
             reason=Reason.FEW_PAGES,
