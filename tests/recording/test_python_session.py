@@ -40,6 +40,14 @@ def test_the_expression_names_the_value_below_it(
     assert lines[1].decode() == expected
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_so_it_does_a_size_in_a_text(quote: str) -> None:
+    lines = with_names([b"In [3]: run(); mem()", f"Out[3]: {quote}604.0 MB{quote}".encode()])
+    assert lines[1] == b"mem: 604.0 MB"
+    other = [b"In [3]: version", b"Out[3]: '3.12'", b"In [4]: name()", b"Out[4]: '604.0 MB'"]
+    assert with_names(other) == other
+
+
 def test_lists_of_one_length_are_columns(tmp_path: Path) -> None:
     script = tmp_path / "plot.py"
     readings = [800 + 25 * n for n in range(20)]

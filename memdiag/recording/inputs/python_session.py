@@ -17,6 +17,7 @@ _VALUE = re.compile(
     rb"\s{0,3}(?:Out\[[0-9]+\]: ?)?(-?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*"
 )
 _OUT = rb"\s{0,3}(?:Out\[[0-9]+\]:[ \t]*)?"
+_SIZE = re.compile(_OUT + rb"['\"]([0-9][0-9.,]* ?[KMGT]?i?B)['\"]\s*")  # a text: `'604.0 MB'`
 _OUT_ALONE = re.compile(rb"\s{0,3}Out\[[0-9]+\]:\s*")
 _LIST = re.compile(_OUT + rb"((?:[a-z]{1,12}\()?\[\s*[-+0-9.].*)")
 _UNITS = {1 << 10: "KiB", 1 << 20: "MiB", 1 << 30: "GiB", 1e3: "KB", 1e6: "MB", 1e9: "GB"}
@@ -37,7 +38,7 @@ def with_names(lines: list[bytes]) -> list[bytes]:
         below = _below(lines, at) if prompt is not None else None
         if prompt is None or below is None:
             continue
-        if (value := _VALUE.fullmatch(lines[below])) is not None:
+        if (value := _VALUE.fullmatch(lines[below]) or _SIZE.fullmatch(lines[below])) is not None:
             sign = ":"
         elif (value := _LIST.match(lines[below])) is not None:
             sign = " ="
