@@ -194,10 +194,10 @@ def _without_typst(line: bytes) -> bytes:
 
 def _is_quoted(lines: list[bytes]) -> bool:
     filled = [line for line in lines if line.strip()]
-    answers = (_CALL.match(a) and _ANSWER.fullmatch(b) for a, b in pairwise(filled))
-    if sum(map(bool, answers)) >= _ANSWERS_AT_LEAST:  # of a console of R or Lua
+    if sum(_QUOTE.match(line) is not None for line in filled) <= _QUOTED * len(filled):
         return False
-    return sum(_QUOTE.match(line) is not None for line in filled) > _QUOTED * len(filled)
+    answers = (_CALL.match(a) and _ANSWER.fullmatch(b) for a, b in pairwise(filled))
+    return sum(map(bool, answers)) < _ANSWERS_AT_LEAST  # of a console of R or Lua
 
 
 def _is_wrapping(line: bytes) -> bool:
