@@ -82,24 +82,33 @@ def test_readings_that_are_only_counted_are_so_far_apart(
     assert f"readings are taken to be {apart_s} s apart, as the text says" in recording.notes
 
 
+def test_each_container_is_looked_at_so_often(tmp_path: Path) -> None:
+    rows = [f"{name}  101.2%  {800 + n}MiB / 62.7GiB" for n in range(N) for name in ("a", "b")]
+    for series in read_log(tmp_path, ["docker stats, every 10 min:", *rows]).series:
+        assert np.diff(series.x).tolist() == [600] * (N - 1)
+
+
 @pytest.mark.parametrize(
-    "lines",
+    ("lines", "kind"),
     [
         pytest.param(
             ["a checkpoint every 10 min:", *(f"step {n} rss {800 + n} MB" for n in range(N))],
-            id="they have steps",
+            AxisKind.STEP,
+            id="steps",
         ),
         pytest.param(
-            ["docker stats, every 10 min:"]
-            + [f"{name}  101.2%  {800 + n}MiB / 62.7GiB" for n in range(N) for name in ("a", "b")],
-            id="of several containers",
+            ["We restart every 10 min.", "", "| model | RSS (MB) |", "|---|---|"]
+            + [f"| {'abcdefghijkl'[n]} | {800 + n} |" for n in range(N)],
+            AxisKind.INDEX,
+            id="of several things",
         ),
     ],
 )
-def test_what_says_its_own_position_keeps_it(tmp_path: Path, lines: list[str]) -> None:
-    for series in read_log(tmp_path, lines).series:
-        has_steps = series.axis.kind is AxisKind.STEP
-        assert has_steps or np.diff(series.x).tolist() == [600] * (N - 1)
+def test_readings_that_say_where_or_what_they_are_keep_it(
+    tmp_path: Path, lines: list[str], kind: AxisKind
+) -> None:
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.kind is kind
 
 
 def test_the_user_says_what_counts(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from memdiag.recording.parsing.cells import has_any_number
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate
 from memdiag.recording.tables.table import Table
@@ -14,11 +15,10 @@ from memdiag.values.measurements import Axis, AxisKind
 
 def at_intervals(table: Table, plan: Plan, interval_s: float) -> tuple[Table, Plan]:
     """The table with a note and the plan with an axis of seconds, if the readings are only counted,
-    or are of one process and not even that.
+    or not even that and are all that is in the table: words in its rows may say what each is of.
     """
     is_counted = [one.axis.kind is AxisKind.TICK for one in plan.axes]
-    is_one = not plan.labels and plan.pid is None and plan.generation is None
-    if not (all(is_counted) if is_counted else is_one):
+    if not (all(is_counted) if is_counted else all(map(has_any_number, table.columns))):
         return table, plan
     turns = plan.axes[0].values if plan.axes else np.arange(float(len(table)))
     axis = Axis(name="elapsed time (s)", kind=AxisKind.SECONDS)
