@@ -105,7 +105,7 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
             header, at, is_dated, pids = printed, _place_of_pid(printed), False, set()
             yield True, header
             continue
-        time, line = _apart(_without_blanks(printed, header) if header else printed, header)
+        time, line = _apart(_without_blanks(printed, header) if header else printed, header, at)
         if time and time != last_time:
             is_dated, last_time = True, time
             yield False, time
@@ -123,14 +123,14 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
         yield False, line
 
 
-def _apart(line: str, header: str) -> tuple[str, str]:
+def _apart(line: str, header: str, at: int) -> tuple[str, str]:
     """The time in front of a row below a header that has none, and the row; "" and the line if it
-    is something else.
+    is something else. at: the place of the pid.
     """
-    if header and _pid_in(line, _place_of_pid(header)):
+    if header and _pid_in(line, at):
         return "", line
     time, row = time_in_front(line)
-    is_row = _pid_in(row, _place_of_pid(header)) if header else _known_header(row)
+    is_row = _pid_in(row, at) if header else _known_header(row)
     return (time, row) if is_row else ("", line)
 
 
