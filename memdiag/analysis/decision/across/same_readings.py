@@ -54,9 +54,10 @@ def _are_same(coarse: Series, fine: Series, common: Common) -> bool:
     """Return True if `coarse` is `a * fine + b`, a > 0, within its own rounding (least squares)."""
     x, y = _known(coarse)
     other_x, z = _known(fine)
-    _, at, other_at = np.intersect1d(x, other_x, return_indices=True)
     few = max(common.few_samples, (1 - common.slight) * len(y))
-    y, z = y[at], z[other_at]
+    if not (np.array_equal(x, other_x) and (np.diff(x) > 0).all()):  # not of the same lines
+        _, at, other_at = np.intersect1d(x, other_x, return_indices=True)
+        y, z = y[at], z[other_at]
     if len(y) < few or not np.ptp(z) or not np.ptp(y):
         return False
     z = (z - z.mean()) / np.ptp(z)
