@@ -112,14 +112,17 @@ def _read(source: str, options: ReadOptions) -> Recording:
         table = with_named_values(table, source)
         table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
+    timed = None
     if interval_s is not None and format_ not in _SELF_EVIDENT and _as_recorded(options):
-        table, plan = at_intervals(table, plan, interval_s)
+        timed = at_intervals(table, plan, interval_s)
+        plan = timed or plan
     recording = _until_total(assemble(table, plan, source), table)
     recording = replace(recording, fill_levels=fill_levels(table, recording.series))
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]
     said = _read_as(recording, format_, phase, table.assumed if options.x_is is None else ())
+    said += f", {interval_s:g} s apart as the text says" if timed is not None else ""
     return replace(recording, notes=(said, *recording.notes))
 
 

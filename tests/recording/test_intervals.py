@@ -79,7 +79,7 @@ def test_readings_that_are_only_counted_are_so_far_apart(
     for series in recording.series:
         assert series.axis.kind is AxisKind.SECONDS
         assert np.diff(series.x).tolist() == [apart_s] * (N - 1)
-    assert f"readings are taken to be {apart_s} s apart, as the text says" in recording.notes
+    assert recording.notes[0].endswith(f"over elapsed time (s), {apart_s} s apart as the text says")
 
 
 def test_each_container_is_looked_at_so_often(tmp_path: Path) -> None:

@@ -13,18 +13,13 @@ from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind
 
 
-def at_intervals(table: Table, plan: Plan, interval_s: float) -> tuple[Table, Plan]:
-    """The table with a note and the plan with an axis of seconds, if the readings are only counted,
-    or not even that and are all that is in the table: words in its rows may say what each is of.
+def at_intervals(table: Table, plan: Plan, interval_s: float) -> Plan | None:
+    """The plan with an axis of seconds, if the readings are only counted, or not even that and are
+    all that is in the table: words in its rows may say what each is of. None otherwise.
     """
     is_counted = [one.axis.kind is AxisKind.TICK for one in plan.axes]
     if not (all(is_counted) if is_counted else all(map(has_any_number, table.columns))):
-        return table, plan
+        return None
     turns = plan.axes[0].values if plan.axes else np.arange(float(len(table)))
     axis = Axis(name="elapsed time (s)", kind=AxisKind.SECONDS)
-    candidate = Candidate(axis=axis, values=turns * interval_s, rank=0)
-    note = f"readings are taken to be {interval_s:g} s apart, as the text says"
-    return (
-        replace(table, notes=(*table.notes, note)),
-        replace(plan, axes=(candidate,)),
-    )
+    return replace(plan, axes=(Candidate(axis=axis, values=turns * interval_s, rank=0),))
