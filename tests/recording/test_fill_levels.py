@@ -115,6 +115,24 @@ def test_a_capacity_may_be_in_a_column_of_its_own(tmp_path: Path) -> None:
     assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.parametrize(
+    "level",
+    [
+        "entries={count} max_entries=1000000 hits=0.4",
+        "INFO cache_size={count} cache_capacity=1000000",
+        "lru_size: {count} lru_maxsize: 1000000",
+        "preloaded {count}/1000000",
+        "cache keys: {count}, cache keys limit: 1000000",
+    ],
+)
+def test_so_may_it_in_a_line_of_a_log(tmp_path: Path, level: str) -> None:
+    recording = read_log(tmp_path, training(level))
+    assert [found.capacity for found in recording.fill_levels] == [1_000_000]
+    deciding = diagnose(recording).deciding
+    assert deciding is not None
+    assert deciding.reason is Reason.FILLING
+
+
 def test_the_capacity_of_something_else_is_none(tmp_path: Path) -> None:
     recording = read_log(tmp_path, rows("cache", **{"disk/capacity": 1_000_000}), "metrics.jsonl")
     assert recording.fill_levels == ()

@@ -186,8 +186,8 @@ FALLING_FILLERS = _words(
 CAPACITY = _words("limit lim capacity quota")
 # What keeps its items until it is full, and what has been put into something that does.
 STORES = _words(
-    "replay buffer cache queue pool store reservoir window archive bank added loaded cached stored"
-    " filled buffered"
+    "replay buffer cache lru queue pool store reservoir window archive bank added loaded preloaded"
+    " prefetched cached stored filled buffered"
 )
 # Memory in other languages.
 _MEMORY_ABROAD = _words(

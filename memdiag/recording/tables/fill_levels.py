@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from memdiag.values.sanitize import printable
 
 _CAPACITIES = (("capacity",), ("cap",), ("max", "size"), ("maxsize",), ("maxlen",), ("size", "max"))
 _COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entries",))
+# What has a number of these beside their most, `entries=843 max_entries=50000`, holds no more.
+_ITEMS = frozenset({"entries", "items", "keys", "elements", "objects", "records", "documents"})
+_MOST = frozenset({"max", "maximum", "limit", "capacity", "cap"})
+_LEVELS = (("info",), ("debug",), ("warn",), ("warning",))
 # Of a cache, by what it has in use.
 _TOTALS = (("total",), ("limit",), ("max",), ("maximum",), *_CAPACITIES)
 _IN_USE = (("used",), ("usage",), ("in", "use"), ("size",))
@@ -35,10 +40,8 @@ def fill_levels(table: Table, series: Sequence[Series]) -> tuple[FillLevel, ...]
     if not series or any(len(one.x) != len(table) for one in series):
         return ()
     found = []
-    stated = [*_stated(table), *_beside(table)]
-    known = {at for at, _ in stated}
-    unsaid = [(at, math.inf) for at in _of_replay(table) if at not in known]
-    for at, capacity in (*stated, *unsaid):
+    stated = dict([*_stated(table), *_beside(table)])
+    for at, capacity in (dict.fromkeys(_of_replay(table), math.inf) | stated).items():
         items = to_numbers(table.columns[at]).values
         there = items[np.isfinite(items)]
         if there.size and there.max() <= capacity:
@@ -58,7 +61,7 @@ def _beside(table: Table) -> Iterator[tuple[int, float]]:
     """The columns of numbers of items, or of what a cache has in use, and the constant of their
     capacity in another column.
     """
-    named = [take_apart(name) for name in table.names[:_COLUMNS_AT_MOST]]
+    named = list(map(_without_level, table.names[:_COLUMNS_AT_MOST]))
     items = {name.words: at for at, name in enumerate(named)}
     amounts = {(name.words, name.bytes_per_unit): at for at, name in enumerate(named)}
     for at, name in enumerate(named):
@@ -71,6 +74,7 @@ def _beside(table: Table) -> Iterator[tuple[int, float]]:
             for one in _IN_USE
             if _CACHE in owner
         ]
+        counts += [items.get(rest) for rest in _without_most(name)]
         used = _OF_SERVERS.get(table.names[at])
         counts += [table.names.index(used)] if used in table.names else []
         count = next((n for n in counts if n is not None), None)
@@ -89,6 +93,19 @@ def _of_replay(table: Table) -> Iterator[int]:
         is_number = set(words) <= STORES or any(words[-len(one) :] == one for one in _COUNTS[1:])
         if _REPLAY in words and is_number and recognise(name).part is Part.OTHER:
             yield at
+
+
+def _without_level(name: str) -> Name:
+    """The name, without the level of a log in front: `INFO cache_size=843`."""
+    apart = take_apart(name)
+    return replace(apart, words=apart.words[apart.words[:1] in _LEVELS :])
+
+
+def _without_most(name: Name) -> Iterator[tuple[str, ...]]:
+    """`cache entries` for `cache max entries` or `cache entries limit`."""
+    rest = tuple(word for word in name.words if word not in _MOST)
+    if len(rest) == len(name.words) - 1 and rest[-1:] and rest[-1] in _ITEMS:
+        yield rest
 
 
 def _owners(name: Name, endings: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
