@@ -17,16 +17,19 @@ c1d74045 of the sixteenth three, by fbfaa8ba of the seventeenth three, by f5a368
 three, by 24506204 of the nineteenth three, by 0521b057 of the twentieth three, by b23cc5c7 of the
 twenty-first three, by 4a0436b0 of the twenty-second three, by 468edc54 of the twenty-third three,
 by c0ddc9b8 of the twenty-fourth three, by 5565c441 of the twenty-fifth three, by ef0f90d8 of the
-twenty-sixth three.
+twenty-sixth three, by 4a561bac of the twenty-seventh three.
 Those up to the ninth were to avoid the forms that had been tried; the others are in the forms that
 their authors take for the most common. Of those that were cut off, a third of the first, a quarter
 of the second, 2 of the 27 of the third, 3 of those of the fourth, 3 of those of the fifth, one of
 those of the sixth, one of those of the seventh, 3 of those of the eighth, 2 of those of the ninth,
 2 of those of the tenth, none of the eleventh to fifteenth and of the eighteenth, 3 of the
 sixteenth, 4 of the seventeenth, 2 of the nineteenth, 8 of the twentieth, 4 of the twenty-first, 2
-of the twenty-second, 3 of the twenty-third, 3 of the twenty-fourth, 3 of the twenty-fifth and 10
-of the twenty-sixth, 9 of which state a capacity or progress, grow evenly to their end, as a leak
-does. A log that is refused counts as left open.
+of the twenty-second, 3 of the twenty-third, 3 of the twenty-fourth, 3 of the twenty-fifth, 10 of
+the twenty-sixth and 7 of the twenty-seventh grow evenly to their end, as a leak does; 9 and 5 of
+the last two state a capacity or progress. A log that is refused counts as left open.
+
+Bars are missed if the present rules miss one on all logs, or missed one on the last corpora when
+they were new. First runs of earlier corpora were by earlier rules, and stand as they were.
 """
 
 from __future__ import annotations
@@ -210,8 +213,13 @@ def main() -> int:
             json.dumps(first, ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
         )
     rows = rows_of("all, now", truths, now, even)
-    for corpora, keys in rounds(truths).items():
-        rows += rows_of(f"{corpora}, first run", truths, {key: first[key] for key in keys}, even)
+    counted = rows[:]
+    by_round = rounds(truths)
+    newest = max(by_round, key=lambda corpora: int(corpora.split()[-1]))
+    for corpora, keys in by_round.items():
+        new = rows_of(f"{corpora}, first run", truths, {key: first[key] for key in keys}, even)
+        counted += new if corpora == newest else []
+        rows += new
         rows += rows_of(f"{corpora}, now", truths, {key: now[key] for key in keys}, even)
     print(table(rows))
     print("\nNot as in truth, or otherwise than in the first run:\n")
@@ -220,7 +228,7 @@ def main() -> int:
         verdicts = first[key][0], now[key][0]
         if len(set(verdicts)) > 1 or verdicts[1] not in RIGHT[truth["truth"]]:
             print(f"| `{key}` | {truth['truth']} | {verdicts[0]} | {verdicts[1]} |")
-    return int(missed(rows))
+    return int(missed(counted))
 
 
 if __name__ == "__main__":
