@@ -133,6 +133,17 @@ def test_so_may_it_in_a_line_of_a_log(tmp_path: Path, level: str) -> None:
     assert deciding.reason is Reason.FILLING
 
 
+def test_what_is_loaded_into_memory_fills_it(tmp_path: Path) -> None:
+    """The bar of tqdm, which may be as straight as a leak."""
+    bars = [
+        f"Loading into RAM: {n:3}%|#    | {640 * n}/64000 [02:10<48:37, 22it/s, ram={2 + n}GB]"
+        for n in range(4, 48)
+    ]
+    recording = read_log(tmp_path, bars)
+    assert [found.capacity for found in recording.fill_levels] == [64_000]
+    assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
+
+
 def test_the_capacity_of_something_else_is_none(tmp_path: Path) -> None:
     recording = read_log(tmp_path, rows("cache", **{"disk/capacity": 1_000_000}), "metrics.jsonl")
     assert recording.fill_levels == ()

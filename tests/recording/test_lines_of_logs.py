@@ -223,6 +223,15 @@ def test_a_count_of_what_is_done_is_a_position(tmp_path: Path, word: str) -> Non
         assert np.diff(series.x).tolist() == [1000] * (N - 1)
 
 
+def test_a_speed_is_no_part_of_the_name_behind_it(tmp_path: Path) -> None:
+    lines = [
+        f"2024-03-11 08:{n:02}:49 - INFO - step {100 * n} 21.3 samples/s mem {2000 + n}MB"
+        for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, ["08:00 Namespace(batch=32, lr=3e-4)", *lines]).series
+    assert (series.axis.kind, series.x[1], series.y[1]) == (AxisKind.STEP, 100, 2001e6)
+
+
 def _ps(pipe: str) -> str:
     return f"me@box:~$ while sleep 60; do ps -o pid,rss,etime,cmd -p 7 {pipe}; done"
 

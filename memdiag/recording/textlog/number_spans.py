@@ -115,6 +115,7 @@ _SENTENCE = r"(?<=[a-z]{4})\.\s+(?=[A-Z])"  # not of "Max. RSS"
 _HARD_CUT = (
     rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_LOGGER}|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
     rf"|{_WORDED}|=[\"'](?=[A-Za-z])|(?<=[a-z])[\"']\s+(?=[A-Za-z])"
+    r"|(?<=[a-z]/s)\s+(?=[A-Za-z])"  # "21.3 samples/s mem 2227MB"
 )
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".

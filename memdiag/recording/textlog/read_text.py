@@ -81,8 +81,11 @@ _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
 # YOLO's heading, above lines that begin with `7/100`.
 _OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
-# Of a bar: `Caching images (3.2GB RAM):  12%|█▏   | 14190/118287`.
-_OF_CACHE = re.compile(rb"(?i)\b(?:pre)?caching\b[^\n\r]{0,120}?[^0-9.][0-9]+/[0-9]+ ")
+# Of a bar: `Caching images (3.2GB RAM):  12%|█▏   | 14190/118287`, `Loading into RAM: 4%| | 2/50`.
+_OF_CACHE = re.compile(
+    rb"(?i)\b(?:(?:pre)?caching|loading\b[^\n\r]{0,40}\bin(?:to)? (?:RAM|memory))\b"
+    rb"[^\n\r]{0,120}?[^0-9.][0-9]+/[0-9]+ "
+)
 _CACHED = "items cached"
 _DECIMATED = f"of more than {ROWS_AT_MOST:,} lines with values those with the extremes were kept"
 
