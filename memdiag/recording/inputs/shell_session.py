@@ -124,7 +124,7 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
 
 
 def _moment(turn: int, wait_s: float | None) -> str:
-    """What dates a reading of a loop that waits, whose readings are no operations: its seconds, or
+    """What dates a reading of a loop that waits, where readings are not operations: its seconds, or
     its number where these are not known.
     """
     if wait_s is None:

@@ -98,7 +98,7 @@ def _of_replay(table: Table) -> Iterator[int]:
 def _without_level(name: str) -> Name:
     """The name, without the level of a log in front: `INFO cache_size=843`."""
     apart = take_apart(name)
-    return replace(apart, words=apart.words[apart.words[:1] in _LEVELS :])
+    return replace(apart, words=apart.words[1:]) if apart.words[:1] in _LEVELS else apart
 
 
 def _without_most(name: Name) -> Iterator[tuple[str, ...]]:
