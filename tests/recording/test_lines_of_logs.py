@@ -176,7 +176,10 @@ def test_samples_with_times_of_their_own_are_in_the_order_of_time(tmp_path: Path
 
 @pytest.mark.parametrize(
     "piece",
-    [" / a: 1", "kl. ", "on 1: ", "MiB Swap: 0.", "x - (RSS ", "'a': [", "INFO a.", "ps h "],
+    [
+        *(" / a: 1", "kl. ", "on 1: ", "MiB Swap: 0.", "x - (RSS ", "'a': [", "INFO a.", "ps h "),
+        *("nvidia-smi ", "docker stats ", "pprof ", "sleep ", "every "),
+    ],
 )
 def test_what_repeats_in_one_line_takes_no_time(tmp_path: Path, piece: str) -> None:
     text = piece * ((1 << 20) // len(piece))

@@ -98,7 +98,8 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
         if _NAMES_COLUMNS.search(command) or columns_of_ps(text) or fields_of_nvidia_smi(text):
             named[at] = command
         is_loop = _LOOP.search(command) is not None
-        numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
+        below = {n: lines[n] for n in range(at + 1, end)}
+        numbers = {n: x[1] for n, line in below.items() if (x := _VALUE.fullmatch(line))}
         if is_loop:  # in Ruby its result is the number of rounds
             results = [n for n in numbers if _RESULT.match(lines[n])]
             numbers = {n: numbers[n] for n in numbers if n not in results}
@@ -109,10 +110,7 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
             for turn, (n, number) in enumerate(numbers.items()):
                 value = _DECIMAL_COMMA.sub(rb"\1.\2", number)
                 named[n] = f"{_moment(turn, wait_s)}{name}: ".encode() + value
-        elif is_loop and (
-            placed := _in_turn(command, {n: lines[n] for n in range(at + 1, end)})
-            or _behind_positions(command, {n: lines[n] for n in range(at + 1, end)})
-        ):
+        elif is_loop and (placed := _in_turn(command, below) or _behind_positions(command, below)):
             named[at] = b""
             for n, line in placed.items():
                 named[n] = line

@@ -40,7 +40,7 @@ _CONTAINERS: _Lines = (
         _CGTOP_ROW,
         r"\bMEM USAGE / LIMIT\b",
         rf"{_NAME}\s+[0-9.]+%{_OF_LIMIT}",
-        r"\bdocker\s+stats\b.*\.MemUsage\b",
+        r"\bdocker\s+stats\b.{0,300}\.MemUsage\b",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
         r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
         r"^Control Group\s+Tasks\s+%CPU\s+Memory\b",
@@ -142,7 +142,7 @@ _JMAP: _Lines = (
 )
 # Go's `pprof -top`, of what is in use.
 _PPROF: _Lines = (
-    (r"^Type: inuse_space\s*$", r"\bpprof\b.*-inuse_space\b"),
+    (r"^Type: inuse_space\s*$", r"\bpprof\b.{0,300}-inuse_space\b"),
     {
         r"^Time: ([^(\n]{8,40}?)(?: \([A-Z]+\))?\s*$": ("timestamp",),
         r"^Showing nodes accounting for .{1,80} of ([0-9.]+[kMGT]?B) total": ("heap in use",),

@@ -14,7 +14,7 @@ _PAUSE = re.compile(
 _LOOP = re.compile(r"\b(?:while|until|for|watch)\b")
 # Of a shell: a program that waits between its own steps is something else.
 _OF_LOOP = re.compile(rf"(?<![\w.])(?:sleep|watch -n) ?{_NUMBER}([smhd]?)\b")
-_OPTION = re.compile(rf"\bnvidia-smi\b[^\n|;]*\s(?:-l|--loop)[ =]{_NUMBER}\b")
+_OPTION = re.compile(rf"\bnvidia-smi\b[^\n|;]{{0,300}}\s(?:-l|--loop)[ =]{_NUMBER}\b")
 _IN_WORDS = re.compile(
     r"(?i)\b(?:every|each|(?:once|one \w+|one|samples?|snapshots?|readings?) (?:an?|per|every)) (?:"
     rf"{_NUMBER} ?(s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)"

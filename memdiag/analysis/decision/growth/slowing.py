@@ -109,6 +109,12 @@ def _curve(fit: RegimeFit, first: int, policy: Policy) -> Saturation | None:
     return saturation(fit.binned.x[first:], fit.binned.y[first:], noise, policy.common.cycles)
 
 
+def _is_unfinished(fit: RegimeFit, first: int, policy: Policy) -> bool:
+    """Return True if the rate of the best curve has not come to a small part of the first one."""
+    found = _curve(fit, first, policy)
+    return found is not None and found.slowed >= policy.common.little
+
+
 def _bends(found: Saturation, fit: RegimeFit, policy: Policy, first: int) -> bool:
     """Return True if it is not a line, and nothing that matters keeps growing beside the curve."""
     crept = found.creep * float(fit.binned.x[-1] - fit.binned.x[first])
@@ -222,7 +228,7 @@ def slowed_before(case: Case, window: Window) -> Argument | None:
     if not span.slowed or climb <= span.length_x:
         return None
     first, second = _halves(fit, span.first_bin, policy)
-    unsure, least = _unsure(first.error, second.error), policy.common.little
+    unsure = _unsure(first.error, second.error)
     if climb - span.length_x > policy.common.warm_share * climb:
         ends = [x[start], (x[start] + since) / 2, since]
         early, late = np.diff(np.interp(ends, x, y))
@@ -231,8 +237,7 @@ def slowed_before(case: Case, window: Window) -> Argument | None:
         text += "{climb_x} only"
     else:
         early, late = (y[span.first_bin] - y[start]) / (since - x[start]), first.slope
-        found = _curve(fit, start, policy)
-        slows = first.slope - second.slope > unsure and found is not None and found.slowed >= least
+        slows = first.slope - second.slope > unsure and _is_unfinished(fit, start, policy)
         text = "it slowed down before the last {length_x} of {climb_x}, and again in them"
     if not slows or policy.common.most * (second.slope - unsure) * early > late * first.slope:
         return None
